@@ -135,10 +135,10 @@ class Detail {
   }
 
   /** The blocks of numbers: narrow ones side by side, tables below each other. */
-  blocks() {
+  blocks(sections = DATA.sections) {
     const cards = make("div", { class: "cards" });
     const tables = make("div", {});
-    for (const [key, title, kind, columns] of DATA.sections) {
+    for (const [key, title, kind, columns] of sections) {
       const parts = this.block(this.detail[key], kind, columns);
       const isWide = kind === "table" || kind === "meanings";
       (isWide ? tables : cards).append(make("div", { class: isWide ? "wide" : "" }, make("h3", {}, title), ...parts));
@@ -180,7 +180,17 @@ function alike(position) {
 /** The sliders of a launch; none where its busy times are not known. */
 function whatIf(position, scaling) {
   showWhatIf(chart, position, null);
-  return scaling ? new WhatIf(scaling, (moved) => showWhatIf(chart, position, moved)).elements() : [];
+  return scaling && !LAUNCHES.failed[position] ? new WhatIf(scaling, (moved) => showWhatIf(chart, position, moved)).elements() : [];
+}
+
+/** What is known of a launch: all of it, or where its profiling failed, that it did, and how it was launched. */
+function known(position, part) {
+  const detail = new Detail(part);
+  const sliders = whatIf(position, part.detail.scaling);
+  if (LAUNCHES.failed[position]) return [...detail.caveats(), ...detail.blocks(DATA.sections.filter(([key]) => key === "facts")), ...detail.vendor()];
+  return [
+    ...detail.path(), ...detail.findings(), ...sliders, ...detail.caveats(), ...detail.missing(), ...detail.flow(), ...detail.blocks(), ...detail.vendor(), rawCounters(position),
+  ];
 }
 
 /** Show a launch's detail. */
@@ -190,9 +200,9 @@ async function showDetail(position) {
   const detail = new Detail(part);
   document.getElementById("detail-title").replaceChildren(`#${LAUNCHES.id[position]} `, isolated(words(LAUNCHES.short[position])));
   document.getElementById("detail-body").replaceChildren(
-    make("p", {}, verdictMark(verdictOf(position)), `: ${detail.words(part.detail.summary)}`),
+    make("p", {}, verdictMark(verdictOf(position)), LAUNCHES.failed[position] ? "" : `: ${detail.words(part.detail.summary)}`),
     make("p", { class: "whole-name name", tabindex: "0", role: "region", "aria-label": "Whole name" }, isolated(words(LAUNCHES.name[position]))),
     ...alike(position),
-    ...detail.path(), ...detail.findings(), ...whatIf(position, part.detail.scaling), ...detail.caveats(), ...detail.missing(), ...detail.flow(), ...detail.blocks(), ...detail.vendor(), rawCounters(position),
+    ...known(position, part),
   );
 }

@@ -33,19 +33,35 @@ function deviceLabel(device) {
   return words(DATA.charts.find((each) => each.device === device)?.label ?? "unknown GPU");
 }
 
-/** A link to each other GPU on which launches pass the same filters. */
-function linksToOtherDevices() {
-  return allDevices().filter((device) => device !== filter.device).flatMap((device) => {
-    const n = LAUNCHES.id.filter((_, position) => LAUNCHES.device[position] === device && isInView(position)).length;
-    if (!n) return [];
-    const link = make("a", { href: "#kernels" }, `${counted(n, "launch", "launches")} on ${deviceLabel(device)}`);
+/** What launches save together by their findings that the run's actions count. */
+function gainOf(positions) {
+  return positions.reduce((sum, position) => sum + (weighted(LAUNCHES.gain_ns, position) ?? 0), 0);
+}
+
+/** The launches that pass the filters, by GPU: the GPU where they save most first. */
+function inViewByDevice() {
+  const byDevice = new Map(allDevices().map((device) => [device, []]));
+  LAUNCHES.device.forEach((device, position) => isInView(position) && byDevice.get(device).push(position));
+  return [...byDevice].filter(([, positions]) => positions.length).sort(([, a], [, b]) => gainOf(b) - gainOf(a));
+}
+
+/** A link to each other GPU on which launches pass the same filters; `focus` moves the focus, since the clicked link is gone. */
+function linksToOtherDevices(focus) {
+  return inViewByDevice().filter(([device]) => device !== filter.device).map(([device, { length }]) => {
+    const link = make("a", { href: "#kernels" }, `${counted(length, "launch", "launches")} on ${deviceLabel(device)}`);
     link.addEventListener("click", (event) => {
       event.preventDefault();
       changeDevice(device);
-      table.focus(0); // the clicked link is gone, so move the focus
+      focus();
     });
-    return [link];
+    return link;
   });
+}
+
+/** Where else the launches of a thing to do are; nothing where all are on this GPU. */
+function elsewhere() {
+  const links = filter.finding ? linksToOtherDevices(() => document.getElementById("device-filter").focus()) : [];
+  return links.length ? ["elsewhere: ", ...links.flatMap((link, index) => [index ? ", " : "", link])] : [];
 }
 
 /** The control that selects a GPU, where there are several. */

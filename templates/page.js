@@ -151,18 +151,18 @@ function showRows() {
   rows = rowsInView();
   document.getElementById("in-view").textContent = inWords(rows);
   document.getElementById("table-device").textContent = allDevices().length > 1 ? `on ${deviceLabel(filter.device)}` : "";
+  others.replaceChildren(...elsewhere());
   clear.hidden = !isFiltering();
   back.hidden = !filter.finding;
   table.show(rows);
   return showChart();
 }
 
-/** Show the launches that an action counts, on the chart and in the table. */
+/** Show the launches that an action counts, on the chart and in the table, of the GPU where they save most. */
 function showFinding(finding) {
-  const device = LAUNCHES.device[LAUNCHES.worth.indexOf(finding)];
   setFilters({ finding });
-  if (LAUNCHES.worth.some((name, position) => name === finding && LAUNCHES.device[position] === filter.device)) showRows();
-  else changeDevice(device);
+  const [[device] = [filter.device]] = inViewByDevice();
+  changeDevice(device);
   glideTo("roofline", document.getElementById("roofline-title"));
 }
 
@@ -245,8 +245,9 @@ const clear = button("Clear filters", () => {
   showRows();
   document.getElementById("search").focus();
 });
+const others = make("span", { id: "elsewhere", class: "soft" });
 const back = make("a", { href: "#actions" }, "Back to what to do first");
-document.getElementById("filters").append(...deviceControl(), ...filterControls(showRows), make("span", { id: "in-view", role: "status", class: "soft" }), clear, back);
+document.getElementById("filters").append(...deviceControl(), ...filterControls(showRows), make("span", { id: "in-view", role: "status", class: "soft" }), others, clear, back);
 for (const link of document.querySelectorAll("[data-finding]")) {
   link.addEventListener("click", (event) => {
     event.preventDefault();

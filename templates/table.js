@@ -71,7 +71,7 @@ class RowTable {
   }
 
   nothing() {
-    const elsewhere = linksToOtherDevices().flatMap((link) => [" ", link]);
+    const elsewhere = linksToOtherDevices(() => this.focus(0)).flatMap((link) => [" ", link]);
     const said = isFiltering() ? `Nothing matches the filters${elsewhere.length ? " here:" : "."}` : "No kernel.";
     return make("tr", {}, make("td", { colspan: this.headers.length, class: "soft" }, said, ...elsewhere));
   }

@@ -25,6 +25,7 @@ function averageByTime(rows, column) {
 /** The bars of the visible rows with the most time. */
 function utilisationBars(rows) {
   const resources = Object.keys(LAUNCHES.utilisation).filter((name) => rows.some((row) => LAUNCHES.utilisation[name][row.position] !== null));
+  if (rows.length && rows.every((row) => LAUNCHES.failed[row.position])) return make("p", { class: "soft" }, "Utilisation is not known: profiling failed.");
   if (!resources.length) return make("p", { class: "soft" }, "Utilisation was not collected; --section SpeedOfLight collects it.");
   const byTime = [...rows].sort((a, b) => (b.time ?? 0) - (a.time ?? 0));
   const average = ["all in view, time-weighted", "", ...resources.map((name) => meter(averageByTime(rows, LAUNCHES.utilisation[name])))];

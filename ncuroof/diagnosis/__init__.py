@@ -16,9 +16,10 @@ from ncuroof.diagnosis.summary import (
 )
 from ncuroof.diagnosis.totals import total_work
 from ncuroof.diagnosis.wall_time import WallTime, load_parts
-from ncuroof.diagnosis.weights import UNEVEN, Weighting, weigh
+from ncuroof.diagnosis.weights import LEAST_TIMED_FRAC, UNEVEN, Weighting, weigh
 
 __all__ = [
+    "LEAST_TIMED_FRAC",
     "UNEVEN",
     "Diagnosis",
     "Rules",

@@ -74,7 +74,7 @@ def _facts(measurements: Measurements) -> list[pl.Expr]:
         "printed": pl.col("is_printed"),
         "undecided": (pl.col("verdict") == "unknown") & ~pl.col("failed"),
         "decided_by_intensity": pl.col("is_by_intensity"),
-        "base_clock": pl.col("clock_control") == "base",
+        "base_clock": (pl.col("clock_control") == "base") & ~pl.col("failed"),
         "own_clock": pl.col("clock_control") == "none",
         "stage_not_split": pl.col("limiter").is_in(["l1", "shared"])
         & (pl.col("access.unsplit_shared_bytes") > 0).fill_null(value=True),

@@ -15,6 +15,12 @@ from ncuroof.tables import KERNELS, WEIGHTS, check, conform
 UNEVEN = "uneven_launches"
 """Caveat of a launch that represents launches of other durations."""
 
+LEAST_TIMED_FRAC = 0.98
+"""Least share of GPU time that counting runs with a timeline must have seen, for sentences on both times together (a choice)."""
+
+_LEAST_COUNTED = 0.5
+"""Least share of a report's launches in its counting run for a step of that run to be a step of the same program (a choice)."""
+
 _SAME = ["source", "key", "grid", "block"]
 
 
@@ -44,7 +50,10 @@ class Weighting:
         covered_frac: share of that time whose kernels and shapes were profiled; None if no time was counted.
         not_recorded: the rest by function, the longest total time first.
         n_unmatched: profiled launches of kernels that were not counted; each represents only itself.
-        wall_times: wall time of a step, for each counting run whose trace contains it.
+        wall_times: wall time of a step, for each counting run of the report's program whose trace contains it.
+        foreign: reports with fewer than half of their launches in their counting run, whose wall times are left out.
+        uncounted_frac: share of the GPU time in launches that no counting run counted; None if no time is known.
+        timed_frac: share of the GPU time in launches of a counting run in `wall_times`; None if no time is known.
     """
 
     weights: pl.DataFrame
@@ -54,10 +63,18 @@ class Weighting:
     not_recorded: tuple[NotRecorded, ...]
     n_unmatched: int
     wall_times: tuple[WallTime, ...]
+    foreign: tuple[int, ...]
+    uncounted_frac: float | None
+    timed_frac: float | None
 
     @property
     def steps_ns(self) -> float | None:
-        """Wall time of all counted steps of the one counting run; None if there are several, or no steps were counted."""
+        """Wall time of all counted steps of the one counting run.
+
+        None if there are several, no steps were counted, or more than a little of the GPU time is of other launches.
+        """
+        if self.timed_frac is not None and self.timed_frac < LEAST_TIMED_FRAC:
+            return None
         times = [each.duration_ns * each.n_steps for each in self.wall_times if each.n_steps]
         return times[0] if len(times) == len(self.wall_times) == 1 else None
 
@@ -118,6 +135,14 @@ def weigh(kernels: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> W
         "counted_longest_ns",
     )
     matched = recorded.join(by_kernel, on=_SAME, how="left", maintain_order="left")
+    foreign = _foreign(matched, counts_by_source)
+    wall_times = tuple(
+        time
+        for source, counts in enumerate(counts_by_source)
+        if counts is not None and counts.breakdown is not None and source not in foreign
+        if (time := wall_time(source, counts.breakdown, profiler=counts.source)) is not None
+    )
+    timed = [time.source for time in wall_times]
     has_counts = [index for index, counts in enumerate(counts_by_source) if counts is not None]
     is_unmatched = matched["weight"].is_null() & matched["source"].is_in(has_counts) & ~matched["failed"]
     total_ns = float(counted["counted_ns"].sum())
@@ -130,13 +155,31 @@ def weigh(kernels: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> W
         covered_frac=round(float(by_kernel["counted_ns"].sum()) / total_ns, 12) if total_ns else None,
         not_recorded=_not_recorded(counted.join(whole, on=_SAME, how="anti")),
         n_unmatched=int(is_unmatched.sum()),
-        wall_times=tuple(
-            time
-            for source, counts in enumerate(counts_by_source)
-            if counts is not None and counts.breakdown is not None
-            if (time := wall_time(source, counts.breakdown, profiler=counts.source)) is not None
-        ),
+        wall_times=wall_times,
+        foreign=foreign,
+        uncounted_frac=_time_frac(matched, pl.col("weight").is_null()),
+        timed_frac=_time_frac(matched, pl.col("weight").is_not_null() & pl.col("source").is_in(timed)),
     )
+
+
+def _foreign(matched: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> tuple[int, ...]:
+    """Return the reports with counts that have fewer than half of their launches."""
+    is_counted = pl.col("weight").is_not_null().mean()
+    shares = dict(matched.filter(~pl.col("failed")).group_by("source").agg(is_counted).iter_rows())
+    return tuple(
+        source
+        for source, counts in enumerate(counts_by_source)
+        if counts is not None and shares.get(source, 0.0) < _LEAST_COUNTED
+    )
+
+
+def _time_frac(matched: pl.DataFrame, which: pl.Expr) -> float | None:
+    """Return the share of the weighted GPU time in some of the launches; None where no time is known."""
+    time_ns = pl.col("duration_ns") * pl.col("weight").fill_null(1.0)
+    whole, part = (
+        matched.filter(~pl.col("failed")).select(time_ns.sum(), time_ns.filter(which).sum().alias("part")).row(0)
+    )
+    return float(part / whole) if whole else None
 
 
 def _counted(counts_by_source: Sequence[Counts | None]) -> pl.DataFrame | None:

@@ -334,7 +334,10 @@ TRIOS: dict[str, list[Trio]] = {
         ),
         Trio(
             Launch(BUSY, clock_control="base"),
-            just_not=(Launch(BUSY, clock_control="none"),),
+            just_not=(
+                Launch(BUSY, clock_control="none"),
+                Launch(dict.fromkeys(BUSY), n_collected=3, n_not_finite=3, clock_control="base"),  # not measured
+            ),
             unknown=(Launch(BUSY, clock_control=None),),
         ),
     ],

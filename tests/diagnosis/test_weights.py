@@ -9,6 +9,7 @@ import pytest
 
 from ncuroof.analysis import Analysis, Reports
 from ncuroof.collect.counts import Counts, KernelCount
+from ncuroof.collect.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from ncuroof.diagnosis.wall_time import WallTime
 from ncuroof.diagnosis.weights import NotRecorded, Weighting
 from ncuroof.present.formats import render
@@ -211,18 +212,60 @@ def test_a_run_can_have_more_launches_than_32_bits_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wall_times", "steps_ns"),
+    ("wall_times", "timed_frac", "steps_ns"),
     [
-        ([(2, 5e6)], 10e6),
-        ([(None, 5e6)], None),  # a whole run, start-up included
-        ([], None),
-        ([(2, 5e6), (2, 6e6)], None),  # ranks run at the same time
-        ([(2, 5e6), (None, 6e6)], None),
+        ([(2, 5e6)], 1.0, 10e6),
+        ([(2, 5e6)], 0.99, 10e6),
+        ([(2, 5e6)], 0.97, None),  # 3 % of the GPU time is of other launches
+        ([(None, 5e6)], 1.0, None),  # a whole run, start-up included
+        ([], 0.0, None),
+        ([(2, 5e6), (2, 6e6)], 1.0, None),  # ranks run at the same time
+        ([(2, 5e6), (None, 6e6)], 1.0, None),
     ],
 )
-def test_wall_time_of_the_counted_steps(wall_times: list[tuple[int | None, float]], steps_ns: float | None) -> None:
+def test_wall_time_of_the_counted_steps(
+    wall_times: list[tuple[int | None, float]], timed_frac: float, steps_ns: float | None
+) -> None:
     times = tuple(
         WallTime(0, "torch", n_steps, each_ns, each_ns, 1.0, 0.0, None, ()) for n_steps, each_ns in wall_times
     )
-    weighting = Weighting(pl.DataFrame(schema=WEIGHTS), 0, 0.0, None, (), 0, times)
+    weighting = Weighting(pl.DataFrame(schema=WEIGHTS), 0, 0.0, None, (), 0, times, (), 0.0, timed_frac)
     assert weighting.steps_ns == steps_ns
+
+
+STEP = TemporalBreakdown((Part("computation", 50e3), Part("host_wait", 50e3, 6)), CountedSteps(1, 100e3, None, None))
+
+
+def test_a_wall_time_is_of_the_launches_that_were_counted() -> None:
+    """Of the GPU time that the wall time says nothing about, the share is told: a report without counts, and one launch."""
+    reports = (raw_report(*LAUNCHES, names=NAMES), replace(raw_report(launch(54_500, 90)), sha256="another"))
+    weighting = Reports(reports, counts=(replace(COUNTS, breakdown=STEP), None)).analyse().weighting
+    assert weighting is not None
+    # 45 µs counted; `other` took 0.5 µs, the report without counts 54.5 µs
+    assert weighting.uncounted_frac == pytest.approx(0.55)
+    assert weighting.timed_frac == pytest.approx(0.45)
+    assert [time.source for time in weighting.wall_times] == [0]
+    assert weighting.steps_ns is None
+    alone = Reports(reports[:1], counts=(replace(COUNTS, breakdown=STEP),)).analyse().weighting
+    assert alone is not None
+    assert (alone.uncounted_frac, alone.timed_frac) == pytest.approx((0.5 / 45.5, 45 / 45.5))
+    assert alone.steps_ns == 100e3
+
+
+@pytest.mark.parametrize(
+    ("names", "foreign"),
+    [
+        (("void k<(int)4>(T1)", "void k<(int)4>(T1)", "a", "b"), ()),  # two of four launches were counted
+        (("void k<(int)4>(T1)", "a", "b", "c"), (0,)),
+        (("a", "b", "c", "d"), (0,)),
+    ],
+)
+def test_a_counting_run_of_another_program_has_no_wall_time(names: tuple[str, ...], foreign: tuple[int, ...]) -> None:
+    counts = replace(COUNTS, breakdown=STEP)
+    analysis = Reports((raw_report(*LAUNCHES, names=names),), counts=(counts,)).analyse()
+    assert analysis.weighting is not None
+    assert analysis.weighting.foreign == foreign
+    assert len(analysis.weighting.wall_times) == 1 - len(foreign)
+    screen = " ".join(render(analysis, "term").decode().split())
+    assert ("a step takes" in screen) is not bool(foreign)
+    assert ("was it the same program?" in screen) is bool(foreign)

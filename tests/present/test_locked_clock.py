@@ -14,3 +14,8 @@ def test_most_launches_decide(n_locked: int, n_other: int, remark: str) -> None:
     assert (
         locked_clock_remark([["short_kernel", "reduced_clock"]] * n_locked + [["throttled_clock"]] * n_other) == remark
     )
+
+
+def test_launches_that_were_not_measured_do_not_count() -> None:
+    assert locked_clock_remark([["reduced_clock"], ["failed"], ["failed"]]) == "; ncu locks clocks by default"
+    assert locked_clock_remark([["failed"]]) == ""

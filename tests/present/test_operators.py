@@ -108,3 +108,12 @@ def test_a_range_of_many_sizes_is_looked_through_once() -> None:
     started = time.perf_counter()
     operators({"calls": [call(range="aten::mm, " + "sizes = [" * 40_000)], "modules": [], "utilisation": None})
     assert time.perf_counter() - started < 1  # 20 s, where each of the 40 000 is the beginning of a search
+
+
+def test_calls_that_a_timeline_rounds_to_no_time_have_no_ratios() -> None:
+    rounded = call(represented_ns=0.0, work_weight=0.0)
+    (line,) = operators({"calls": [rounded], "modules": [], "utilisation": None}).lines
+    assert (line.time, line.work, line.traffic, line.remark) == ("0 s", "—", "—", "")
+    # beside another call, what that one did: 2e6 / 1e6 FLOPs
+    (line,) = operators({"calls": [rounded, call(counted_flop=2e6)], "modules": [], "utilisation": None}).lines
+    assert line.work == "2×"

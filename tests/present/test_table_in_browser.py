@@ -262,6 +262,41 @@ def test_a_thing_to_do_on_another_gpu_leads_to_that_gpu(visit):
     assert browser.run("document.getElementById('device-filter').value") == "1"
 
 
+def test_a_thing_to_do_on_several_gpus_leads_to_the_one_where_it_saves_most_and_on_to_the_others(visit):
+    grid = {**FINDING, "id": "small_grid", "title": "The grid is small"}
+    launches = [
+        kernel(id=0, short_name="alpha", duration_ns=9e5, findings=[{**grid, "gain_ns": 2e4}]),
+        kernel(id=1, short_name="beta", duration_ns=1e5, device=1, findings=[{**grid, "gain_ns": 1e4}]),
+        kernel(id=2, short_name="gamma", duration_ns=1e5, device=2, findings=[{**grid, "gain_ns": 1.5e4}]),
+        kernel(id=3, short_name="delta", duration_ns=1e5, device=2, findings=[{**grid, "gain_ns": 1.5e4}]),
+        kernel(id=4, short_name="epsilon", duration_ns=1e5, device=3, findings=[]),
+    ]
+    devices = [
+        {"name": name, "compute_capability": "9.0", "sm_count": 1, "profile": None} for name in ("A", "B", "C", "D")
+    ]
+    action = {
+        "finding": "small_grid",
+        "title": "The grid is small",
+        "n_launches": 4,
+        "gain_ns": 6e4,
+        "share_frac": 0.05,
+    }
+    browser = visit(document(*launches, devices=devices, actions=[action]))
+    device, elsewhere = (f"document.getElementById('{name}')" for name in ("device-filter", "elsewhere"))
+    assert browser.run(f"{device}.value") == "0"  # 900 µs of 1.3 ms
+    assert browser.run(f"{elsewhere}.textContent") == ""
+    browser.run("document.querySelector('.actions a').click()")
+    # 15 + 15 µs on GPU 2, 20 on GPU 0, 10 on GPU 1, nothing on GPU 3
+    assert sorted(shown_names(browser)) == ["delta", "gamma"]
+    assert browser.run(f"{elsewhere}.textContent") == "elsewhere: 1 launch on GPU 0: A, 1 launch on GPU 1: B"
+    browser.run(f"{elsewhere}.querySelector('a').click()")
+    assert shown_names(browser) == ["alpha"]
+    assert browser.run(f"{elsewhere}.textContent") == "elsewhere: 2 launches on GPU 2: C, 1 launch on GPU 1: B"
+    assert browser.run("document.activeElement.id") == "device-filter"
+    assert browser.run(f"{device}.value") == "0"
+    assert browser.complaints == []
+
+
 def two_devices():
     """Return alpha on one GPU, and on another beta and gamma, on which the page opens."""
     names = ("Here", "There")

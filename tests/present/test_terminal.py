@@ -16,8 +16,10 @@ import pytest
 from rich.cells import cell_len
 
 import ncuroof
-from ncuroof.analysis import Analysis
+from ncuroof.analysis import Analysis, Reports
+from ncuroof.collect.counts import Counts, KernelCount
 from ncuroof.present import format as text
+from ncuroof.present.formats import render
 from ncuroof.present.page.render import render_page
 from ncuroof.present.texts.brief import brief
 from ncuroof.present.texts.terminal import print_summary, to_text
@@ -286,3 +288,20 @@ def test_debug_builds_are_told_with_their_share_of_the_time_as_on_the_page():
     assert note.startswith(f"1 of {n} kernels was compiled for debugging")
     assert f", and takes {share} of GPU time: " in note
     assert note[1:] in html.unescape(render_page(analysis.to_dict()))
+
+
+def test_kernels_counted_at_0_ns_are_shown_without_shares_of_their_time(analysis: Analysis) -> None:
+    """PyTorch's profiler has written whole microseconds, in which short launches are 0."""
+    assert "(up to 86.5 % of its time)" in to_text(analysis)
+    launches = analysis.kernels.select("name", "grid", "block").iter_rows()
+    counts = Counts(tuple(KernelCount(name, tuple(grid), tuple(block), 4, 0.0) for name, grid, block in launches))
+    counted = Reports(analysis.reports, counts=(counts,)).analyse()
+    assert "up to —" not in to_text(counted)
+    for form in ("json", "html", "md", "csv", "parquet"):
+        assert render(counted, form)
+
+
+def test_launches_that_failed_are_named(analysis: Analysis) -> None:
+    for form in ("term", "md"):
+        said = " ".join(render(analysis, form).decode().replace("\\", "").split())
+        assert "a launch failed to profile and is in no sum: ncclDevKernel_AllReduce_Sum_bf16_RING_LL; see" in said

@@ -265,3 +265,60 @@ def test_places_of_idle_time_are_told() -> None:
     assert "most of that before multi_tensor_apply_kernel." in idle_sentence(nobody)
     unnamed = weighting(parts=[late | {"during": [LATE[1] | {"duration_ns": 25e6}], "before": []}])
     assert "launches came late. Without idle" in idle_sentence(unnamed)
+
+
+def _two_ranks(first: str, second: str) -> dict[str, Any]:
+    """Two reports with counts; the GPU of the second idles for longer."""
+    analysis = document(kernel())
+    analysis["sources"] = [analysis["sources"][0] | {"file": name} for name in (first, second)]
+    times = [weighting(source=0)["wall_times"][0], weighting(source=1, duration_ns=90e6)["wall_times"][0]]
+    more = {"n_launches": 9, "duration_ns": 1e6, "covered_frac": 1.0, "n_unmatched": 0}
+    analysis["summary"]["weighting"] = weighting() | more | {"wall_times": times}
+    return analysis
+
+
+def test_of_several_reports_a_step_says_whose_it_is() -> None:
+    analysis = _two_ranks("rank0.ncu-rep", "rank1.ncu-rep")
+    lines = wall_time_lines(analysis["summary"]["weighting"], ["rank0.ncu-rep", "rank1.ncu-rep"])
+    assert [lines[at : at + 2] for at, line in enumerate(lines) if line.startswith("rank")] == [
+        ("rank0.ncu-rep:", "a step takes 80.0 ms; the GPU is idle for 25.0 % of it"),
+        ("rank1.ncu-rep:", "a step takes 90.0 ms; the GPU is idle for 25.0 % of it"),
+    ]
+    page = render_page(analysis)
+    assert re.findall(r"<h3[^>]*>(What the GPU does[^<]*)<", page) == [
+        "What the GPU does during a step of rank0.ncu-rep",
+        "What the GPU does during a step of rank1.ncu-rep",
+    ]
+    assert "<p>A step of rank1.ncu-rep takes 90.0 ms; the GPU is idle" in page
+    assert "<p>The GPU is idle for 25.0 % of a step of rank1.ncu-rep, mostly" in page
+    assert "<strong>25.0 %</strong> of a step of rank1.ncu-rep the GPU is idle" in page
+
+
+def test_reports_of_the_same_name_have_numbers() -> None:
+    page = render_page(_two_ranks("run.ncu-rep", "run.ncu-rep"))
+    assert "What the GPU does during a step of run.ncu-rep (report 2)<" in page
+
+
+@pytest.mark.parametrize(("timed_frac", "is_first"), [(0.5, True), (None, True), (0.49, False)])
+def test_a_step_of_little_of_the_gpu_time_is_not_told_first(timed_frac: float | None, is_first: bool) -> None:
+    analysis = document(kernel(), actions=_faster_kernels(0.1))
+    analysis["summary"]["weighting"] = weighting(idle_frac=0.6) | {"timed_frac": timed_frac}
+    assert headline(analysis, load_rules())[0].startswith("The GPU is idle") is is_first
+    assert (outlook(analysis, []).idle is not None) is is_first
+    assert wall_time_lines(analysis["summary"]["weighting"])[0].startswith("a step takes 80.0 ms")
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        # 50 % of 90 % of 80 % of the wall time: 1 / (1 - 0.36)
+        ({"timed_frac": 0.98, "uncounted_frac": 0.02, "covered_frac": 0.9}, "speedup of the whole run up to 1.56×"),
+        ({"timed_frac": 0.97, "uncounted_frac": 0.0, "covered_frac": 1.0}, ""),  # a report has counts without times
+        ({"timed_frac": 0.09, "uncounted_frac": 0.91, "covered_frac": 1.0}, ""),
+        ({"timed_frac": 0.0, "uncounted_frac": 0.91, "covered_frac": 0.9, "wall_times": []}, ""),
+        ({"computation_frac": 1, "uncounted_frac": 0.91, "covered_frac": 1.0, "wall_times": []}, "speedup up to 2×"),
+    ],
+)
+def test_no_speedup_of_the_whole_where_times_are_of_different_runs(known: dict[str, Any], said: str) -> None:
+    actions = [{"share_frac": 0.5, "title": "spills", "n_launches": 1}]
+    assert together(actions, {"computation_frac": 0.8, "wall_times": [{"parts": []}]} | known) == said

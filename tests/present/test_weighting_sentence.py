@@ -44,6 +44,15 @@ def test_launches_that_stand_for_others_of_other_times_are_told() -> None:
     assert little == weighting_sentences(n_launches=9, covered_frac=1.0)
 
 
+@pytest.mark.parametrize(("uncounted_frac", "is_told"), [(0.019, False), (None, False), (0.91, True)])
+def test_totals_of_counted_and_other_launches_are_not_those_of_the_counted_run(
+    uncounted_frac: float | None, is_told: bool
+) -> None:
+    (said,) = weighting_sentences(n_launches=9, covered_frac=1.0, uncounted_frac=uncounted_frac)
+    assert ("refer to that run" in said) is not is_told
+    assert ("these take 91.0 % of the GPU time, each represents only itself" in said) is is_told
+
+
 def test_what_was_not_recorded_is_named() -> None:
     times_ns = {"a": 4e5, "b": 3e5, "c": 2e5, "d": 1e5, "e": 1e4}
     lacking = [{"name": name, "n_launches": 1, "duration_ns": time_ns} for name, time_ns in times_ns.items()]

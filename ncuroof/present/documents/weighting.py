@@ -28,6 +28,9 @@ def weighting_document(analysed: Analysed) -> dict[str, Any]:
             "uneven_frac": _uneven_frac(analysed, weighting),
             "n_unmatched": weighting.n_unmatched,
             "computation_frac": weighting.computation_frac,
+            "uncounted_frac": weighting.uncounted_frac,
+            "timed_frac": weighting.timed_frac,
+            "foreign": list(weighting.foreign),
             "wall_times": [time.to_dict() for time in weighting.wall_times],
         }
     }

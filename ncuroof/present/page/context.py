@@ -11,8 +11,9 @@ from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.page.changes import Changes, changes
-from ncuroof.present.page.data import dram_intensity, efficiency, short_name
+from ncuroof.present.page.data import dram_intensity, efficiency
 from ncuroof.present.page.headline import headline
+from ncuroof.present.page.launch_names import launch_names
 from ncuroof.present.page.launch_rows import LaunchRow, launch_rows, most_recoverable_first
 from ncuroof.present.page.methods import Methods, methods
 from ncuroof.present.page.operators import Operators, operators
@@ -26,6 +27,8 @@ from ncuroof.present.sentences.actions import (
 from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_range_path, extremes
 from ncuroof.present.sentences.clocks import locked_clock_remark
 from ncuroof.present.sentences.debug_build import debug_build_frac, debug_build_sentence, is_debug_build
+from ncuroof.present.sentences.distinct_labels import names_of_several
+from ncuroof.present.sentences.failed_launches import failed_sentence
 from ncuroof.present.sentences.source_lines import where_sentence
 from ncuroof.present.sentences.wall_time import WallTimeTable, wall_time_tables
 from ncuroof.present.sentences.weighting import not_the_run_sentences, recorded_once_sentence, weighting_sentences
@@ -69,7 +72,7 @@ class KernelRow:
     """A row of the table of kernels: a group of equal launches."""
 
     id: Annotated[int, "of the launch that represents the group"]
-    name: Annotated[str, "short name, cut to fit"]
+    name: Annotated[str, "short name, cut to fit, with what distinguishes it from others"]
     cells: Annotated[Mapping[str, str], "cell texts by column key"]
     verdict: Annotated[str, "name of the verdict"]
     verdict_title: Annotated[str, "title of the verdict, or failed"]
@@ -103,6 +106,7 @@ class PageContext:
         "sentences: what the run is bound by, whether the GPU is idle, what to do first, and what that saves",
     ]
     debug_builds: Annotated[str, "warning that kernels were compiled for debugging, or empty"]
+    failed: Annotated[str, "which launches failed to profile and what to do about it, or empty"]
     weighting: Annotated[Sequence[str], "sentences on how sums are weighted, or none"]
     not_the_run: Annotated[Sequence[str], "sentences on why sums differ from those of the run, or none"]
     totals: Annotated[Sequence[tuple[str, str]], "label and value of sums over the run"]
@@ -147,6 +151,7 @@ def page_context(
     kernels = document["kernels"]
     total_ns = document["summary"]["duration_ns"]
     rows = most_recoverable_first(launch_rows(document))
+    names = launch_names(kernels)
     shares = list(_verdict_shares(document["summary"], rules))
     sources = document["sources"]
     command_lines = [source["command_line"] for source in sources]
@@ -162,21 +167,22 @@ def page_context(
         debug_builds=debug_build_sentence(
             sum(map(is_debug_build, kernels)), len(kernels), debug_build_frac(document), gpu_time(weighting)
         ),
+        failed=failed_sentence([text.kernel_name(kernel) for kernel in kernels if kernel["failed"]]),
         weighting=weighting_sentences(**weighting) if weighting else (),
         not_the_run=not_the_run_sentences(**weighting, command_lines=command_lines)
         if weighting
         else list(filter(None, [recorded_once_sentence(command_lines)])),
         totals=_totals(document["summary"]),
-        wall_times=wall_time_tables(weighting),
+        wall_times=wall_time_tables(weighting, names_of_several(sources)),
         verdict_shares=shares,
         time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
         changes=changed,
         operators=operators(document.get("expected"), document["summary"].get("weighting")),
         breakdowns=list(_breakdowns(document["summary"])),
         outlook=outlook(document, judged_groups(document, rules)),
-        top_kernels=_top(document, rules),
+        top_kernels=_top(document, rules, names),
         columns=_columns(kernels),
-        rows=[_row(kernels[row.position], row, total_ns, rules) for row in rows[:_MOST_ROWS]],
+        rows=[_row(kernels[row.position], row, total_ns, rules, names[row.position]) for row in rows[:_MOST_ROWS]],
         n_more=max(len(rows) - _MOST_ROWS, 0),
         methods=methods(document, rules, unit_by_quantity),
     )
@@ -194,12 +200,12 @@ def _breakdowns(summary: Record) -> Iterable[Breakdown]:
             yield Breakdown(title, lines is not families, lines[:_MOST_PARTS], max(len(lines) - _MOST_PARTS, 0))
 
 
-def _row(kernel: Record, row: LaunchRow, total_ns: float | None, rules: Rules) -> KernelRow:
+def _row(kernel: Record, row: LaunchRow, total_ns: float | None, rules: Rules, name: str) -> KernelRow:
     utilisation = kernel.get("utilisation") or {}
     finding = most_worth(kernel.get("findings") or ())
     return KernelRow(
         id=kernel["id"],
-        name=short_name(kernel),
+        name=name,
         cells={
             "id": str(kernel["id"]),
             "launches": str(row.n_launches),
@@ -221,10 +227,12 @@ def _row(kernel: Record, row: LaunchRow, total_ns: float | None, rules: Rules) -
     )
 
 
-def _top(document: Record, rules: Rules) -> list[KernelRow]:
+def _top(document: Record, rules: Rules, names: Sequence[str]) -> list[KernelRow]:
     """Return the rows of the first groups that have recoverable time."""
     kernels, total_ns = document["kernels"], document["summary"]["duration_ns"]
-    rows = [_row(kernels[row.position], row, total_ns, rules) for row in launch_rows(document)[:_N_TOP]]
+    rows = [
+        _row(kernels[row.position], row, total_ns, rules, names[row.position]) for row in launch_rows(document)[:_N_TOP]
+    ]
     return [
         replace(
             row,

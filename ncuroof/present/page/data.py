@@ -19,6 +19,7 @@ from ncuroof.present.charts.views import FLOP, VIEWS, View
 from ncuroof.present.page.changes import arrows
 from ncuroof.present.page.interned import Texts
 from ncuroof.present.page.kernel_detail import SECTIONS, KernelDetails
+from ncuroof.present.page.launch_names import launch_names
 from ncuroof.present.page.launch_rows import LaunchRow, launch_rows, n_represented
 from ncuroof.present.page.whatif import scaling, targets
 from ncuroof.present.sentences.actions import gpu_time, most_worth
@@ -30,9 +31,6 @@ RESOURCES = (
     "memory", "compute", "dram", "l2", "l1", "issue", "tensor", "fp32", "fp64", "fp16", "alu", "xu", "lsu",
 )  # fmt: skip
 """Utilisations with a column of bars."""
-
-_MOST_NAME = 80
-"""Most characters of a short name; the full name is shown on hover."""
 
 _MOST_RANGES = 200
 """Most NVTX ranges in the filter; a search finds the others."""
@@ -93,11 +91,6 @@ def detail_parts(document: Record, rules: Rules, catalogue: Catalogue) -> Iterab
         yield {"kernels": described, "quantities": details.quantities, "texts": texts.table()}
 
 
-def short_name(kernel: Record) -> str:
-    """Return a kernel's short name, cut to fit a table."""
-    return text.kernel_name(kernel, _MOST_NAME)
-
-
 def efficiency(kernel: Record) -> float | None:
     """Return roofline time divided by duration; None where either is not known."""
     least, duration = kernel.get("min_time_ns"), kernel["duration_ns"]
@@ -112,10 +105,11 @@ def dram_intensity(kernel: Record) -> float | None:
 
 def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
     findings = [most_worth(kernel.get("findings") or ()) for kernel in kernels]
+    counted = [_counted(kernel) for kernel in kernels]
     return {
         "id": [kernel["id"] for kernel in kernels],
         "name": [texts.add(kernel["name"] or text.kernel_name(kernel)) for kernel in kernels],
-        "short": [texts.add(short_name(kernel)) for kernel in kernels],
+        "short": list(map(texts.add, launch_names(kernels))),
         "device": [kernel.get("device") for kernel in kernels],
         "failed": [bool(kernel["failed"]) for kernel in kernels],
         "verdict": [kernel["verdict"] for kernel in kernels],
@@ -130,7 +124,8 @@ def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
         "intensity": [rounded(dram_intensity(kernel)) for kernel in kernels],
         "efficiency": [rounded(efficiency(kernel)) for kernel in kernels],
         "findings": [[finding["id"] for finding in kernel.get("findings") or ()] for kernel in kernels],
-        "worth": [_worth(kernel) for kernel in kernels],
+        "worth": [finding["id"] if finding else None for finding in counted],
+        "gain_ns": [rounded(finding["gain_ns"]) if finding else None for finding in counted],
         "min_time_by": [
             _cell(text.label(by) if (by := kernel.get("min_time_by")) else None, texts) for kernel in kernels
         ],
@@ -141,9 +136,9 @@ def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
     }
 
 
-def _worth(kernel: Record) -> str | None:
-    """Return the id of the finding under which the run's actions count a launch; None where they do not count it."""
-    return next((finding["id"] for finding in kernel.get("findings") or () if finding.get("is_most_worth")), None)
+def _counted(kernel: Record) -> Record | None:
+    """Return the finding under which the run's actions count a launch; None where they do not count it."""
+    return next((finding for finding in kernel.get("findings") or () if finding.get("is_most_worth")), None)
 
 
 def _group(row: LaunchRow) -> dict[str, Any]:

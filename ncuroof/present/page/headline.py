@@ -9,6 +9,7 @@ from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.explanations.words import in_plain_words
+from ncuroof.present.page.launch_names import launch_names
 from ncuroof.present.sentences.actions import PER_WORK, gpu_time, together
 from ncuroof.present.sentences.collect_options import (
     RAW_PAGE,
@@ -18,6 +19,7 @@ from ncuroof.present.sentences.collect_options import (
     raw_page_tells,
 )
 from ncuroof.present.sentences.debug_build import come_first, debug_build_frac, is_debug_build
+from ncuroof.present.sentences.distinct_labels import names_of_several
 from ncuroof.present.sentences.wall_time import idle_sentence, is_mostly_idle
 
 _MOST_NAME = 60
@@ -28,7 +30,8 @@ _LEAST_SECOND_FRAC = 0.1
 def headline(document: Record, rules: Rules) -> tuple[str, ...]:
     """Return up to four sentences; fewer where the report lacks data."""
     weighting = document["summary"].get("weighting")
-    run, first = [_bound_by(document, rules, gpu_time(weighting)), idle_sentence(weighting)], _to_do(document)
+    idle = idle_sentence(weighting, names_of_several(document["sources"]))
+    run, first = [_bound_by(document, rules, gpu_time(weighting)), idle], _to_do(document)
     sentences = [*(reversed(run) if is_mostly_idle(weighting) else run), *first]
     return tuple(sentence for sentence in sentences if sentence)
 
@@ -108,13 +111,14 @@ def _to_do(document: Record) -> list[str]:
     if most is None:
         return []
     is_second = bool(idle_sentence(document["summary"].get("weighting")))
-    return [_first(most, "Among kernels, start with" if is_second else "Start with"), _gives(document, most)]
+    start = "Among kernels, start with" if is_second else "Start with"
+    return [_first(most, start, _name(document, most.kernel)), _gives(document, most)]
 
 
-def _first(most: _Advice, where: str) -> str:
+def _first(most: _Advice, where: str, name: str) -> str:
     n_others = most.n_launches - 1
     others = f" and {n_others} other {'launch' if n_others == 1 else 'launches'}" if n_others > 0 else ""
-    return f"{where} {_name(most.kernel)}{others}: {most.sentence}"
+    return f"{where} {name}{others}: {most.sentence}"
 
 
 def _for_the_longest(document: Record, kernels: Sequence[Record], which: str = "the longest kernel") -> str:
@@ -124,7 +128,7 @@ def _for_the_longest(document: Record, kernels: Sequence[Record], which: str = "
     longest = max(timed, key=lambda kernel: kernel["duration_ns"] * kernel.get("weight", 1.0))
     finding = next(iter(longest.get("findings") or ()), None)
     if finding is not None:
-        return f"Start with {_name(longest)}, {which}: {text.first_sentence(finding['advice'])}"
+        return f"Start with {_name(document, longest)}, {which}: {text.first_sentence(finding['advice'])}"
     if is_on_shared_slice(longest):
         return f"To learn more, {SHARED_SLICE}."
     options = collect_options(entry["collect"] for entry in longest.get("missing") or ())
@@ -133,8 +137,9 @@ def _for_the_longest(document: Record, kernels: Sequence[Record], which: str = "
     return f"To learn more, record again with ncu {options}." if options else ""
 
 
-def _name(kernel: Record) -> str:
-    return text.shortened(text.printable(text.kernel_name(kernel)), _MOST_NAME)
+def _name(document: Record, kernel: Record) -> str:
+    kernels = document["kernels"]
+    return text.printable(launch_names(kernels, _MOST_NAME)[kernels.index(kernel)])
 
 
 def _gives(document: Record, most: _Advice) -> str:

@@ -156,7 +156,7 @@ def _ratio(calls: Sequence[Record], above: str, below: str) -> float | None:
     """Return the ratio of two weighted sums over the calls where both are known; None where there are none."""
     known = [call for call in calls if call[above] is not None and call[below]]
     over, under = (sum(call["work_weight"] * call[key] for call in known) for key in (above, below))
-    return over / under if known else None
+    return over / under if under else None
 
 
 def _moved_in_vain(calls: Sequence[Record]) -> float:

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from ncuroof.diagnosis import Rules
+from ncuroof.diagnosis import LEAST_TIMED_FRAC, Rules
 from ncuroof.present import format as text
+from ncuroof.present.sentences.distinct_labels import names_of_several
 from ncuroof.present.sentences.wall_time import IdleLine, idle_line
 
 _N_ACTIONS = 3
@@ -73,7 +74,7 @@ def outlook(document: Mapping[str, Any], groups: Sequence[Mapping[str, Any]]) ->
     actions, summary = document["actions"], document["summary"]
     weighting = summary.get("weighting")
     return Outlook(
-        idle=idle_line(weighting, _of_wall_time(actions, weighting)),
+        idle=idle_line(weighting, _of_wall_time(actions, weighting), names_of_several(document["sources"])),
         actions=first_actions(actions),
         whole=whole(weighting),
         together=together(actions, weighting),
@@ -111,7 +112,8 @@ def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] 
     Each launch counts under one action only, so the shares add up, and what remains of the run's time is its new duration (Amdahl,
     Validity of the single processor approach to achieving large scale computing capabilities, AFIPS 1967). Time in which no
     kernel runs, or one that was not profiled, stays the same; "the whole run" includes it. Where the GPU waits for launches,
-    shorter kernels make it wait longer: the bound is then far from reachable, and the text says so.
+    shorter kernels make it wait longer: the bound is then far from reachable, and the text says so. Where counting runs hold for
+    only some of the GPU time, the whole is not known, and no speedup is given.
 
     Args:
         actions: of the document, the largest gain first.
@@ -123,7 +125,7 @@ def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] 
     shares = [action["share_frac"] for action in as_it_is or first]
     if not shares or None in shares or sum(shares) >= 1:
         return ""
-    of_run_frac = _of_run_frac(weighting)
+    of_run_frac = _of_run_frac(weighting) if _is_of_one_whole(weighting) else 0.0
     speedup = 1 / (1 - sum(shares) * of_run_frac)
     total = f"{'together ' if len(shares) > 1 else ''}at most {text.share(sum(shares))}" if len(first) > 1 else ""
     if as_it_is and len(as_it_is) < len(first):
@@ -139,6 +141,19 @@ def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] 
 def _of_run_frac(weighting: Mapping[str, Any] | None) -> float:
     """Return profiled GPU time as a share of wall-clock time; 1 for what is not known."""
     return float((weighting or {}).get("computation_frac", 1.0)) * _covered_frac(weighting)
+
+
+def _is_of_one_whole(weighting: Mapping[str, Any] | None) -> bool:
+    """Return whether the GPU time and the wall-clock time are those of the same runs."""
+    known = weighting or {}
+    is_timed = not known.get("wall_times") or _share(known, "timed_frac", 1.0) >= LEAST_TIMED_FRAC
+    is_counted = _covered_frac(weighting) == 1 or _share(known, "uncounted_frac", 0.0) <= 1 - LEAST_TIMED_FRAC
+    return is_timed and is_counted
+
+
+def _share(weighting: Mapping[str, Any], key: str, unknown: float) -> float:
+    frac = weighting.get(key)
+    return unknown if frac is None else float(frac)
 
 
 def _of_wall_time(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] | None) -> float:
@@ -250,5 +265,4 @@ def is_whole(weighting: Mapping[str, Any] | None) -> bool:
 
 
 def _covered_frac(weighting: Mapping[str, Any] | None) -> float:
-    covered_frac = (weighting or {}).get("covered_frac")
-    return 1.0 if covered_frac is None else float(covered_frac)
+    return _share(weighting or {}, "covered_frac", 1.0)

@@ -35,6 +35,9 @@ _LEAST_IDLE_FRAC = 0.1
 
 _MOSTLY = 0.5
 
+_LEAST_OF_GPU_TIME = 0.5
+"""Least share of the GPU time in counting runs with a timeline for their idle time to be among the first things said."""
+
 _MOST_SPEEDUP = 100
 """Larger speedup bounds are not reported: they only say that the GPU is almost unused."""
 
@@ -70,16 +73,17 @@ class IdleLine:
     advice: Annotated[str, "what to do about the main cause, or empty"]
 
 
-def wall_time_tables(weighting: Record | None) -> tuple[WallTimeTable, ...]:
+def wall_time_tables(weighting: Record | None, reports: Sequence[str] = ()) -> tuple[WallTimeTable, ...]:
     """Return a table for each counting run with a timeline; empty where there is none.
 
     Args:
         weighting: of the document's summary.
+        reports: what to call each report; empty for a single one. So for all functions here.
     """
     return tuple(
         WallTimeTable(
-            title=f"What the GPU does during {_whole(time)}",
-            sentence="; ".join(_sentences(time)),
+            title=f"What the GPU does during {_whole(time, reports)}",
+            sentence="; ".join(_sentences(time, reports)),
             batches=_batches(time),
             rows=tuple(_row(part) for part in time["parts"]),
         )
@@ -87,13 +91,15 @@ def wall_time_tables(weighting: Record | None) -> tuple[WallTimeTable, ...]:
     )
 
 
-def wall_time_lines(weighting: Record | None) -> tuple[str, ...]:
+def wall_time_lines(weighting: Record | None, reports: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the same as lines, one per part of the time."""
-    return tuple(line for time in (weighting or {}).get("wall_times", ()) for line in _lines(time))
+    return tuple(line for time in (weighting or {}).get("wall_times", ()) for line in _lines(time, reports))
 
 
-def _lines(time: Record) -> Iterator[str]:
-    yield from _sentences(time)
+def _lines(time: Record, reports: Sequence[str]) -> Iterator[str]:
+    if reports:
+        yield f"{reports[time['source']]}:"  # on a line of its own, since lines are cut
+    yield from _sentences(time, ())
     parts = [part for part in time["parts"] if part["share_frac"] >= _LEAST_SHOWN_FRAC]
     most_idle = next((part["name"] for part in parts if part["is_idle"]), None)
     for part in parts:
@@ -106,7 +112,7 @@ def _lines(time: Record) -> Iterator[str]:
         yield batches
 
 
-def idle_sentence(weighting: Record | None) -> str:
+def idle_sentence(weighting: Record | None, reports: Sequence[str] = ()) -> str:
     """Return how long the GPU is idle and what to do about the main cause; empty where idle time is small or not known."""
     time = _most_idle(weighting)
     if time is None:
@@ -116,15 +122,16 @@ def idle_sentence(weighting: Record | None) -> str:
     speedup = _without_idle(time)
     saves = f" Without idle time: {speedup}, which no change to a kernel gives." if speedup else ""
     advice = f" {text.first_sentence(most['advice'])}" if most and most["advice"] else ""
-    return f"The GPU is idle for {text.share(time['idle_frac'])} of {_of_which(time)}{cause}.{saves}{advice}"
+    return f"The GPU is idle for {text.share(time['idle_frac'])} of {_of_which(time, reports)}{cause}.{saves}{advice}"
 
 
-def idle_line(weighting: Record | None, of_kernels_frac: float) -> IdleLine | None:
+def idle_line(weighting: Record | None, of_kernels_frac: float, reports: Sequence[str] = ()) -> IdleLine | None:
     """Return idle time as the first thing to reduce; None where it is small, or an action in kernels saves more.
 
     Args:
         weighting: of the document's summary.
         of_kernels_frac: largest saving of a single action in kernels, as a share of wall-clock time.
+        reports: what to call each report; empty for a single one.
     """
     time = _most_idle(weighting)
     if time is None or time["idle_frac"] <= of_kernels_frac:
@@ -133,18 +140,25 @@ def idle_line(weighting: Record | None, of_kernels_frac: float) -> IdleLine | No
     cause = f", mostly {most['title']}" if most else ""
     return IdleLine(
         share=text.share(time["idle_frac"]),
-        title=f"of {_of_which(time)} the GPU is idle{cause}" + (f"; without idle time, {faster}" if faster else ""),
+        title=f"of {_of_which(time, reports)} the GPU is idle{cause}"
+        + (f"; without idle time, {faster}" if faster else ""),
         advice=text.first_sentence(most["advice"]) if most and most["advice"] else "",
     )
 
 
 def _most_idle(weighting: Record | None) -> Record | None:
-    """Return the counting run with the most idle time; None where the idle share is small in all of them."""
-    known: Sequence[Record] = (weighting or {}).get("wall_times", ())
-    times = [time for time in known if time["idle_frac"] >= _LEAST_IDLE_FRAC]
+    """Return the counting run with the most idle time; None where the idle share is small in all of them, or told below only."""
+    times = [time for time in _told_first(weighting) if time["idle_frac"] >= _LEAST_IDLE_FRAC]
     if not times:
         return None
     return max(times, key=lambda each: each["idle_frac"] * each["duration_ns"] * (each["n_steps"] or 1))
+
+
+def _told_first(weighting: Record | None) -> Sequence[Record]:
+    """Return the wall times; empty where most of the GPU time is of launches outside these counting runs."""
+    timed_frac = (weighting or {}).get("timed_frac")
+    times: Sequence[Record] = (weighting or {}).get("wall_times", ())
+    return times if timed_frac is None or timed_frac >= _LEAST_OF_GPU_TIME else ()
 
 
 def _longest_idle(time: Record) -> Record | None:
@@ -152,11 +166,11 @@ def _longest_idle(time: Record) -> Record | None:
     return next((part for part in parts if part["is_idle"]), None)
 
 
-def _of_which(time: Record) -> str:
+def _of_which(time: Record, reports: Sequence[str]) -> str:
     """Return what the idle time is a share of, and whether that was timed only under the profiler."""
     if not time["n_steps"]:
-        return f"{_whole(time)} ({_START[time['profiler']]})"
-    return _whole(time) + ("" if time["duration_ns"] < time["profiled_ns"] else " under the profiler")
+        return f"{_whole(time, reports)} ({_START[time['profiler']]})"
+    return _whole(time, reports) + ("" if time["duration_ns"] < time["profiled_ns"] else " under the profiler")
 
 
 def _without_idle(time: Record) -> str:
@@ -167,12 +181,12 @@ def _without_idle(time: Record) -> str:
 
 def is_mostly_idle(weighting: Record | None) -> bool:
     """Return whether the GPU is idle for at least half of any counting run, which then matters more than its kernels."""
-    return any(time["idle_frac"] >= _MOSTLY for time in (weighting or {}).get("wall_times", ()))
+    return any(time["idle_frac"] >= _MOSTLY for time in _told_first(weighting))
 
 
-def _sentences(time: Record) -> tuple[str, str]:
+def _sentences(time: Record, reports: Sequence[str]) -> tuple[str, str]:
     takes = f"takes {text.duration(time['duration_ns'])}"
-    whole = f"a step {takes}" if time["n_steps"] else f"the run {takes} from first kernel to last"
+    whole = f"{_whole(time, reports)} {takes}" + ("" if time["n_steps"] else " from first kernel to last")
     is_slowed = time["duration_ns"] < time["profiled_ns"]
     profiled = f" it takes {text.duration(time['profiled_ns'])}" if is_slowed else ""
     return (
@@ -236,5 +250,6 @@ def _batches(time: Record) -> str:
     return f"the host waits for batches for {text.duration(batches_ns)} of a step"
 
 
-def _whole(time: Record) -> str:
-    return "a step" if time["n_steps"] else "the run"
+def _whole(time: Record, reports: Sequence[str]) -> str:
+    """Return whose time it is: "a step", or of several reports "a step of rank0.ncu-rep"."""
+    return ("a step" if time["n_steps"] else "the run") + (f" of {reports[time['source']]}" if reports else "")

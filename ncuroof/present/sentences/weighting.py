@@ -19,12 +19,20 @@ A `--kernel-name` pattern of ncuroof that only excludes collectives does not cou
 _N_NAMED = 3
 """Most functions to name that were not profiled."""
 
+_LEAST_UNCOUNTED_FRAC = 0.02
+"""Least share of GPU time in launches that were not counted for totals not to be called those of the counting run."""
+
 _LEAST_UNEVEN_FRAC = 0.02
 """Least share of the counting run's GPU time to be mentioned for the whole run; the caveat of a kernel appears in any case."""
 
 
 def weighting_sentences(
-    *, n_launches: int, covered_frac: float | None, uneven_frac: float | None = None, **_: object
+    *,
+    n_launches: int,
+    covered_frac: float | None,
+    uneven_frac: float | None = None,
+    uncounted_frac: float | None = None,
+    **_: object,
 ) -> list[str]:
     """Return how sums are weighted: by which counting run, and how much of it is extrapolated; empty where nothing is weighted.
 
@@ -32,13 +40,17 @@ def weighting_sentences(
         n_launches: launches in the counting run.
         covered_frac: share of their GPU time whose kernels were profiled; None where not known.
         uneven_frac: share of that time in kernels whose profiled launch represents launches that take longer or shorter.
+        uncounted_frac: share of the report's GPU time in launches that are not in the counting run; None where not known.
     """
     if covered_frac == 0:
         return []
-    said = [
-        f"weighted by launch counts from a run without ncu ({text.launches(n_launches)}): totals, shares and savings refer "
-        "to that run, times of single launches are ncu's"
-    ]
+    weighted = f"weighted by launch counts from a run without ncu ({text.launches(n_launches)})"
+    said = [f"{weighted}: totals, shares and savings refer to that run, times of single launches are ncu's"]
+    if uncounted_frac is not None and uncounted_frac >= _LEAST_UNCOUNTED_FRAC:
+        said = [
+            f"{weighted}, except for launches that were not counted: these take {text.share(uncounted_frac)} of the GPU time, each "
+            "represents only itself, and totals, shares and savings refer to both; times of single launches are ncu's"
+        ]
     if uneven_frac is not None and uneven_frac >= _LEAST_UNEVEN_FRAC:
         said.append(
             f"{text.share(uneven_frac)} of that run's GPU time is extrapolated: there, one profiled launch represents launches "
@@ -54,6 +66,7 @@ def not_the_run_sentences(
     covered_frac: float | None,
     n_unmatched: int,
     not_recorded: Sequence[Mapping[str, Any]] = (),
+    foreign: Sequence[int] = (),
     command_lines: Iterable[str | None] = (),
     **_: object,
 ) -> list[str]:
@@ -64,6 +77,7 @@ def not_the_run_sentences(
         covered_frac: share of their GPU time whose kernels were profiled; None where not known.
         n_unmatched: profiled launches of kernels that are not in the counting run.
         not_recorded: functions that were counted but not profiled, with their time, the longest first.
+        foreign: reports most of whose launches are not in their counting run.
         command_lines: command lines of ncu, from the reports.
     """
     if covered_frac == 0:
@@ -82,6 +96,11 @@ def not_the_run_sentences(
         launches = "launch was" if n_unmatched == 1 else "launches were"
         only = "represents only itself" if n_unmatched == 1 else "represent only themselves"
         said.append(f"{n_unmatched} profiled {launches} not in the counting run, and {only}")
+    if foreign:
+        of_which = "the report's" if len(foreign) == 1 else f"{len(foreign)} reports'"
+        said.append(
+            f"most of {of_which} launches are not in the counting run: was it the same program? Its wall-clock time is left out"
+        )
     return said
 
 

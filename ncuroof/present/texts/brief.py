@@ -22,7 +22,8 @@ from ncuroof.present.sentences.actions import (
 from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_outer_range
 from ncuroof.present.sentences.clocks import locked_clock_remark
 from ncuroof.present.sentences.debug_build import debug_build_sentence
-from ncuroof.present.sentences.distinct_labels import with_folders
+from ncuroof.present.sentences.distinct_labels import names_of_several, with_folders
+from ncuroof.present.sentences.failed_launches import failed_sentence
 from ncuroof.present.sentences.model_utilisation import mfu_line
 from ncuroof.present.sentences.reached_roofs import reached_roof_lines
 from ncuroof.present.sentences.wall_time import wall_time_lines
@@ -102,7 +103,7 @@ def brief(analysed: Analysed) -> Brief:
         tool=_tool(analysed),
         totals=_totals(analysed),
         mfu=_mfu(analysed, entries),
-        wall_time=wall_time_lines(entries["summary"].get("weighting")),
+        wall_time=wall_time_lines(entries["summary"].get("weighting"), names_of_several(entries["sources"])),
         shares=tuple(_shares(analysed)),
         families=by_family(entries["summary"]),
         ranges=by_outer_range(entries["summary"]),
@@ -181,6 +182,8 @@ def _notes(analysed: Analysed, reports: Sequence[str], of_time: str) -> Iterator
         yield from (f"{name}: {line}" for line in report.warnings)
     if debug_builds := debug_build_sentence(*_debug_builds(analysed), of_time):
         yield debug_builds
+    if failed := failed_sentence(_names_of_failed(analysed)):
+        yield failed
     command_lines = [report.session.command_line for report in analysed.reports]
     if analysed.weighting is not None:
         found = weighting_document(analysed)["weighting"]
@@ -188,6 +191,11 @@ def _notes(analysed: Analysed, reports: Sequence[str], of_time: str) -> Iterator
         yield from not_the_run_sentences(**found, command_lines=command_lines)
     elif once := recorded_once_sentence(command_lines):
         yield once
+
+
+def _names_of_failed(analysed: Analysed) -> list[str]:
+    failed = analysed.measurements.kernels.filter("failed").select("short_name", "name")
+    return [text.kernel_name(kernel) for kernel in failed.iter_rows(named=True)]
 
 
 def _debug_builds(analysed: Analysed) -> tuple[int, int, float | None]:

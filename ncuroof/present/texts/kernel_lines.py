@@ -75,13 +75,17 @@ def gpu_label(number: int) -> str:
     return f"GPU {number}"
 
 
-def _gains(analysed: Analysed, shown: pl.DataFrame) -> dict[tuple[int, str], float]:
-    """Return, by group and finding, the share of the group's time that the finding's launches in it save at most."""
+def _gains(analysed: Analysed, shown: pl.DataFrame) -> dict[tuple[int, str], float | None]:
+    """Return, by group and finding, the share of the group's time that the finding's launches in it save at most.
+
+    None where a counting run found no time in the group: timelines in whole microseconds round short launches to 0.
+    """
     weights = None if analysed.weighting is None else analysed.weighting.weights
     launches = shown.select(group="id", whole_ns="duration_ns", id="launches").explode("id")
     gains = with_weights(launches, weights).join(analysed.diagnosis.findings, on="id").drop_nulls("gain_ns")
+    whole_ns = pl.col("whole_ns").first()
     saved = gains.group_by("group", "finding").agg(
-        share=(pl.col("gain_ns") * pl.col("weight")).sum() / pl.col("whole_ns").first()
+        share=(pl.col("gain_ns") * pl.col("weight")).sum() / pl.when(whole_ns > 0).then(whole_ns)
     )
     return {(group, finding): share for group, finding, share in saved.iter_rows()}
 
@@ -116,7 +120,7 @@ def _line(
     kernel: Document,
     group: Mapping[str, Any],
     sources: Sequence[Document],
-    gains: Mapping[tuple[int, str], float],
+    gains: Mapping[tuple[int, str], float | None],
     *,
     differs_in: Sequence[str],
     gpu: str,

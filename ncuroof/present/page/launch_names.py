@@ -1,0 +1,42 @@
+"""What the page calls its launches: short names that fit a table, and differ where the kernels do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ncuroof.metrics.names import differences
+from ncuroof.present import format as text
+from ncuroof.present.analysed import Record
+
+MOST_NAME = 80
+"""Most characters of a name in a table; the full name is shown on hover."""
+
+_LEAST_OF_SHORT, _MOST_WORD = 16, 40
+"""Least characters that are left of a short name, and most of a word that distinguishes it from another."""
+
+
+def launch_names(kernels: Sequence[Record], n_characters: int = MOST_NAME) -> list[str]:
+    """Return the short name of each launch; with the words in which their full names differ where several kernels share one.
+
+    Args:
+        kernels: of the document.
+        n_characters: most characters of a name.
+    """
+    full_names: dict[str, dict[str, None]] = {}
+    for kernel in kernels:
+        full_names.setdefault(text.kernel_name(kernel), {})[kernel["name"] or ""] = None
+    words = {short: differences(full) for short, full in full_names.items() if len(full) > 1}
+    return [
+        _with(short, words.get(short, {}).get(kernel["name"] or "", ()), n_characters)
+        for kernel, short in zip(kernels, map(text.kernel_name, kernels), strict=True)
+    ]
+
+
+def _with(short: str, words: Sequence[str], n_characters: int) -> str:
+    """Return a short name with as many of the last words as there is room for: the first ones are shared by more names."""
+    shown = [text.shortened(word, _MOST_WORD) for word in words]
+    separator = " · " if shown else ""
+    while len(shown) > 1 and _LEAST_OF_SHORT + len(separator) + len(", ".join(shown)) > n_characters:
+        del shown[0]
+    tail = separator + ", ".join(shown)
+    return text.shortened(short, n_characters - len(tail)) + tail
