@@ -15,16 +15,18 @@ from tests.present.documents import document, kernel, unknown_kernel
         ([], ""),
         (
             ["lost"],
-            "a launch failed to profile and is in no sum: lost; see in ncu's output why it failed, then record it again",
+            "a launch failed to profile and is in no sum: lost; see in ncu's output why it failed, then record it again "
+            "(kernels that wait for other GPUs cannot be replayed)",
         ),
         (
             ["a", "b", "b"],
-            "3 launches failed to profile and are in no sum: b ×2, a; see in ncu's output why they failed, then record them again",
+            "3 launches failed to profile and are in no sum: b ×2, a; see in ncu's output why they failed, then record them again "
+            "(kernels that wait for other GPUs cannot be replayed)",
         ),
         (
             ["a", "b", "c", "d"],
             "4 launches failed to profile and are in no sum: a, b, c and 1 other kernel; see in ncu's output why they failed, "
-            "then record them again",
+            "then record them again (kernels that wait for other GPUs cannot be replayed)",
         ),
     ],
 )

@@ -28,4 +28,5 @@ def failed_sentence(names: Sequence[str]) -> str:
         if len(names) == 1
         else (f"{len(names)} launches failed to profile and are", "them", "they")
     )
-    return f"{failed} in no sum: {which}; see in ncu's output why {they} failed, then record {them} again"
+    what_to_do = f"see in ncu's output why {they} failed, then record {them} again"
+    return f"{failed} in no sum: {which}; {what_to_do} (kernels that wait for other GPUs cannot be replayed)"
