@@ -215,9 +215,34 @@ def test_text_and_markdown_name_the_regression(
 
 def test_filters_choose(dataset: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert answers(dataset, capfd, "--kernel", "^k1")["overview"]["n_launches"] == 4
-    assert answers(dataset, capfd, "--gpu", "H100")["overview"]["n_launches"] == 0
     # Days 0, 1, 2 and 3 from 2023-11-14 on.
     assert answers(dataset, capfd, "--since", "2023-11-16")["overview"]["n_reports"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "filters"),
+    [
+        (("--kernel", "zzz"), "--kernel 'zzz'"),
+        (("--gpu", "H100"), "--gpu 'H100'"),
+        (("--since", "2999-01-01"), "--since 2999-01-01"),
+        (("--kernel", "k0", "--gpu", "H100"), "--kernel 'k0' --gpu 'H100'"),
+        (("--kernel", "zzz", "--sql", "SELECT COUNT(*) FROM kernels"), "--kernel 'zzz'"),
+    ],
+)
+def test_filters_that_match_nothing_are_told_from_an_empty_dataset(
+    dataset: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: tuple[str, ...], filters: str
+) -> None:
+    assert run_main("fleet", dataset, *arguments) == 2
+    out, said = capfd.readouterr()
+    # Four reports of two launches.
+    assert f"Error: {filters}: matches none of the 8 profiled launches in the dataset" in said
+    assert out == ""
+    Dataset.at(str(tmp_path / "d")).prepare()
+    assert run_main("fleet", tmp_path / "d", *arguments) == 0
+
+
+def test_failures_are_listed_whatever_the_filters(dataset: Path) -> None:
+    assert run_main("fleet", dataset, "--kernel", "zzz", "--failures") == 0
 
 
 def test_sql_sees_labels_as_columns(dataset: Path, capfd: pytest.CaptureFixture[str]) -> None:
