@@ -6,8 +6,13 @@ Any other exception that escapes is a bug in ncuroof.
 
 from __future__ import annotations
 
+import re
+
 _N_KEYS = 4
 """Keys of a JSON object that a message names at most."""
+
+_NO_NUMBER = re.compile(r"(?:could not convert string to float|invalid literal for int\(\) with base 10): (.{,40})")
+"""What Python says where a text is no number."""
 
 
 class NcuroofError(Exception):
@@ -201,6 +206,22 @@ class CountsError(NcuroofError, ValueError):
     """A counts file was not written by ncuroof, or a trace not by PyTorch's profiler or Nsight Systems."""
 
     slug = "counts"
+
+
+def complaint(error: Exception) -> str:
+    """Return what an exception says about the document that was being read, without Python's terms.
+
+    Args:
+        error: a KeyError, TypeError, AttributeError, OverflowError or ValueError.
+    """
+    if isinstance(error, KeyError):
+        return f"{error.args[0]!r} is missing"
+    if isinstance(error, OverflowError):
+        return "a number is too large"
+    if isinstance(error, (TypeError, AttributeError)):
+        return "a value has the wrong type"
+    found = _NO_NUMBER.match(str(error))
+    return f"expected a number, found {found[1]}" if found else str(error)
 
 
 def found_json(content: object) -> str:

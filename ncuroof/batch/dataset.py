@@ -53,10 +53,25 @@ class Dataset:
 
     @classmethod
     def at(cls, location: str) -> Dataset:
-        """Return the dataset at a location, which need not exist yet; a path becomes absolute."""
-        if "://" not in location:
-            location = str(Path(location).absolute())
+        """Return the dataset at a location, which need not exist yet; a path becomes absolute.
+
+        Raises:
+            DatasetError: the location names no folder, such as `s3://` or `/`.
+        """
+        protocol, separator, place = location.partition("://")
+        if not separator:
+            place = location = str(Path(location).absolute())
+        if not place.strip("/") or (separator and not protocol):
+            raise DatasetError(
+                f"{location}: expected the place of a dataset, found no folder in it",
+                hint="name a folder, or a bucket such as s3://BUCKET/FOLDER",
+            )
         return cls(location.rstrip("/"))
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether the dataset is in this process's memory, and ends with it."""
+        return _protocol(self.location) == "memory"
 
     def prepare(self) -> None:
         """Create the dataset if it does not exist.

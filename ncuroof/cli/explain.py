@@ -11,7 +11,9 @@ from ncuroof.cli.options import common
 @click.argument("name", nargs=-1, metavar="[NAME]")
 @common
 def explain(*, name: tuple[str, ...], quiet: bool, verbose: bool, no_color: bool) -> None:  # noqa: ARG001
-    """Explain NAME: a verdict, finding, caveat, quantity, column, limiter, term or kernel family, as named or as printed.
+    """Explain NAME: a verdict, finding, caveat, quantity, column, limiter, term, kernel family or question of the decision path.
+
+    NAME may also be as printed ("long scoreboard").
 
     Without NAME, list every name.
     """

@@ -69,7 +69,10 @@ def fleet(  # noqa: PLR0913  an argument per option
     keep_inputs(outputs.paths, [Path(dataset)])
     source = Dataset.at(dataset)
     try:
-        kernels = _chosen(source.kernels(), kernel=kernel, gpu=gpu, since=since)
+        everything = source.kernels()
+        kernels = _chosen(everything, kernel=kernel, gpu=gpu, since=since)
+        if not flags["wants_failures"]:
+            _check_match(everything, kernels, {"--kernel": kernel, "--gpu": gpu, "--since": since})
         query = (
             "SELECT report_location, error, message FROM failures ORDER BY report_location"
             if flags["wants_failures"]
@@ -116,6 +119,26 @@ def _chosen(kernels: pl.LazyFrame, *, kernel: str | None, gpu: str | None, since
     if since is not None:
         kernels = kernels.filter(pl.col("recorded_at") >= since.replace(tzinfo=timezone.utc))
     return kernels
+
+
+def _check_match(everything: pl.LazyFrame, chosen: pl.LazyFrame, filters: Mapping[str, str | datetime | None]) -> None:
+    """Check that the filters leave a launch, where there is any.
+
+    Raises:
+        UsageError: no launch matches.
+    """
+    given = [
+        f"{option} {value:%Y-%m-%d}" if isinstance(value, datetime) else f"{option} {value!r}"
+        for option, value in filters.items()
+        if value is not None
+    ]
+    if given and chosen.head(1).collect().is_empty():
+        n_launches = everything.select(pl.len()).collect().item()
+        if n_launches:
+            raise click.UsageError(
+                f"{' '.join(given)}: matches none of the {n_launches} profiled launches in the dataset; "
+                "without filters, the command lists kernels, GPUs and dates"
+            )
 
 
 def _expression(option: str, pattern: str) -> str:

@@ -16,7 +16,7 @@ from ncuroof.batch.locations import find_reports
 from ncuroof.batch.workers import Workers
 from ncuroof.cli.options import common, say
 from ncuroof.cli.progress import CLEAR_LINE
-from ncuroof.errors import IngestIncompleteError
+from ncuroof.errors import DatasetError, IngestIncompleteError
 
 _MOST_FAILURES = 20
 _LINES_WITHOUT_TERMINAL = 10
@@ -66,16 +66,32 @@ def ingest(
     if scheduler is not None and (n_workers or flags["are_threads"]):
         raise click.UsageError("--workers and --threads apply to this machine and exclude --scheduler")
     value_by_label = dict(_label(text, may_be_empty=again) for text in labels)
+    target = _lasting(dataset)
     locations = find_reports(reports)
     outcomes = take_in(
         locations,
-        Dataset.at(dataset),
+        target,
         labels=value_by_label,
         again=again,
         workers=Workers(scheduler, n_workers, flags["are_threads"]),
         progress=_ignore if flags["quiet"] else _progress(len(locations)),
     )
     _tell(outcomes, dataset, is_quiet=flags["quiet"])
+
+
+def _lasting(location: str) -> Dataset:
+    """Return the dataset at a location.
+
+    Raises:
+        DatasetError: it would end with this command.
+    """
+    found = Dataset.at(location)
+    if found.is_in_memory:
+        raise DatasetError(
+            f"{location}: expected a place that outlasts this command, found this process's memory",
+            hint="name a folder, or a bucket such as s3://BUCKET/FOLDER, with -o",
+        )
+    return found
 
 
 def _label(text: str, *, may_be_empty: bool) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from ncuroof.cli.file_option import STANDARD_OUTPUT
 from ncuroof.collect.counts import counts_path
 from ncuroof.errors import OutputError
 
@@ -16,7 +17,7 @@ def keep_inputs(outputs: Iterable[str | Path | None], inputs: Iterable[Path]) ->
         OutputError: an output is an input; nothing has been written.
     """
     read = [path for named in inputs if named.name for path in (named, counts_path(named))]
-    for output in (Path(name) for name in outputs if name is not None):
+    for output in (Path(name) for name in outputs if name not in (None, STANDARD_OUTPUT)):
         if any(_is_same_or_within(output, path) for path in read):
             raise OutputError(
                 f"{output}: is an input of this command and would be overwritten",

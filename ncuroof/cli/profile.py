@@ -12,11 +12,11 @@ from typing import Any
 
 import click
 
-from ncuroof.cli.file_option import FileOrFolder
+from ncuroof.cli.file_option import STANDARD_OUTPUT, FileOrFolder, FileToWrite
 from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import EXIT_INTERRUPTED, Command, common, say
 from ncuroof.cli.remote_plan import write_remote_plan
-from ncuroof.cli.report_path import in_a_place_of_its_own, wanted_report
+from ncuroof.cli.report_path import in_a_place_of_its_own, page_to_be, wanted_report
 from ncuroof.collect.arguments import Selection
 from ncuroof.collect.counts import counts_path
 from ncuroof.collect.describe import plan_lines
@@ -138,8 +138,8 @@ def _choice(name: str, *choices: str, text: str) -> Callable[[Command], Command]
 @click.option("--dry-run", is_flag=True, help="Print the commands and exit.")
 @click.option(
     "--remote-plan",
-    type=click.Path(path_type=Path, dir_okay=False),
-    help="Write a shell script for a machine with only ncu, and exit.",
+    type=FileToWrite(),
+    help="Write a shell script for a machine with only ncu, and exit; - or --dry-run prints it.",
 )
 @click.option("--force", is_flag=True, help="Overwrite an existing report, and files that ncuroof did not write.")
 @common
@@ -155,17 +155,18 @@ def profile(*, words: tuple[str, ...], quiet: bool, verbose: bool, no_color: boo
     ncuroof's own options go before the program. A .py script runs with the current interpreter.
     """  # noqa: D301  click keeps the line breaks of a paragraph that starts with \b
     recorder = _recorder(words, asked, quiet=quiet)
-    _keep_what_runs(recorder.request, asked["remote_plan"])
-    if asked["remote_plan"] is not None:
+    plan = STANDARD_OUTPUT if asked["remote_plan"] and asked["dry_run"] else asked["remote_plan"]
+    _keep_what_runs(recorder.request, plan)
+    if plan is not None:
         _show_plan(recorder, counts_first=False)
-        return write_remote_plan(recorder, asked["remote_plan"], is_gpu_known=bool(asked["capabilities"]))
+        return write_remote_plan(recorder, plan, is_gpu_known=bool(asked["capabilities"]))
     if asked["dry_run"]:
         _show_plan(recorder, counts_first=recorder.counts_first)
         return _print_commands(recorder)
     with interrupted_by_signals(), in_a_place_of_its_own(recorder, asked["output"]) as placed:
         _show_plan(placed, counts_first=placed.counts_first)
         preflight(placed, this_machine())
-        refuse_foreign(_page_to_be(placed), force=asked["force"])
+        refuse_foreign(page_to_be(placed), force=asked["force"])
         recording = placed.record()
         for message in recording.messages if verbose else ():
             say(message)
@@ -177,7 +178,7 @@ def _show_plan(recorder: Recorder, *, counts_first: bool) -> None:
         recorder.say(line)
 
 
-def _keep_what_runs(request: Request, remote_plan: Path | None) -> None:
+def _keep_what_runs(request: Request, remote_plan: Path | str | None) -> None:
     """Refuse to overwrite the program, files in its arguments, or the trace."""
     written = (request.report, counts_path(request.report), page_beside(request.report))
     files = [path for path in map(Path, request.words) if os.path.isfile(path)]  # noqa: PTH113  Path.is_file raises for a word that is too long
@@ -295,12 +296,6 @@ def _print_commands(recorder: Recorder) -> int:
 def _traced_selection(recorder: Recorder) -> Selection | None:
     counts = recorder.traced()
     return None if counts is None else recorder.select(counts)
-
-
-def _page_to_be(recorder: Recorder) -> Path:
-    """Return the path of the page; with ranks, the usual one, that of rank 0."""
-    report = recorder.request.report
-    return report.with_suffix(".rank0.html" if recorder.program.rank_variable else ".html")
 
 
 def _report(recording: Recording, *, force: bool, quiet: bool, no_color: bool) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from ncuroof.cli.file_option import STANDARD_OUTPUT
 from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.counting_run import RUNNER, RUNNER_FILES
 from ncuroof.collect.plan import plan_collection
@@ -16,8 +17,11 @@ from ncuroof.present.output import write_whole
 from ncuroof.words import capability_text
 
 
-def write_remote_plan(recorder: Recorder, path: Path, *, is_gpu_known: bool) -> int:
-    """Write the script and return exit status 0; if the GPU is not known, the script chooses the counters by asking nvidia-smi."""
+def write_remote_plan(recorder: Recorder, target: Path | str, *, is_gpu_known: bool) -> int:
+    """Write the script to a file or STANDARD_OUTPUT, and return exit status 0.
+
+    If the GPU is not known, the script chooses the counters by asking nvidia-smi.
+    """
     request, settings = recorder.request, recorder.settings
     selection = recorder.select(recorder.traced())
     by_capability = {
@@ -35,8 +39,10 @@ def write_remote_plan(recorder: Recorder, path: Path, *, is_gpu_known: bool) -> 
         runner_sources={path.name: path.read_text(encoding="utf-8") for path in RUNNER_FILES},
         reports=_reports_for_shell(recorder),
     )
-    write_whole(path, script.encode(), force=request.force)
-    click.echo(f"script: {path}")
+    if target == STANDARD_OUTPUT:
+        click.echo(script, nl=False)
+    else:
+        click.echo(f"script: {write_whole(Path(target), script.encode(), force=request.force)}")
     return 0
 
 

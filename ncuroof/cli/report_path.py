@@ -1,4 +1,4 @@
-"""Chooses the name of the report that `ncuroof profile` writes."""
+"""Chooses the names of the report and the page that `ncuroof profile` writes."""
 
 from __future__ import annotations
 
@@ -47,3 +47,9 @@ def in_a_place_of_its_own(recorder: Recorder, output: Path | None) -> Iterator[R
                     raise
                 request = replace(request, report=free_report(wanted))
         yield replace(recorder, request=request)
+
+
+def page_to_be(recorder: Recorder) -> Path:
+    """Return the path of the page; with ranks, the usual one, that of rank 0."""
+    report = recorder.request.report
+    return report.with_suffix(".rank0.html" if recorder.program.rank_variable else ".html")

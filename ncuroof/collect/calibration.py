@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from ncuroof.errors import CalibrationError, found_json
+from ncuroof.errors import CalibrationError, complaint, found_json
 
 SCHEMA = "ncuroof.calibration/1"
 _HINT = "create one on the machine with the GPU: ncuroof calibrate -o FILE"
@@ -81,6 +81,10 @@ def read_calibration(path: str | os.PathLike[str]) -> Calibration:
         CalibrationError: the file cannot be read, is not a calibration, has another schema, or is damaged.
     """
     path = Path(path)
+    if os.path.isdir(path):  # noqa: PTH112  Path.is_dir raises for a name that is too long
+        raise CalibrationError(
+            f"{path}: expected the file of a calibration, found a directory", hint="name a file in it"
+        )
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -92,15 +96,33 @@ def read_calibration(path: str | os.PathLike[str]) -> Calibration:
     if (schema := content.pop("schema")) != SCHEMA:
         raise CalibrationError(f"{path}: expected schema {SCHEMA}, found {schema}", hint=_HINT)
     try:
-        roofs = tuple(_roof(entry) for entry in content.pop("roofs"))
-        absent = tuple((str(name), str(reason)) for name, reason in content.pop("not_measured"))
-        return Calibration(**content, roofs=roofs, not_measured=absent)
-    except (KeyError, TypeError, ValueError) as error:
-        raise CalibrationError(f"{path}: the calibration is damaged: {error}", hint=_HINT) from error
+        found = Calibration(**_with_keys_of(Calibration, content))
+        absent = tuple((str(name), str(reason)) for name, reason in found.not_measured)
+        return replace(found, roofs=tuple(map(_roof, content["roofs"])), not_measured=absent)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise CalibrationError(f"{path}: the calibration is damaged: {complaint(error)}", hint=_HINT) from error
 
 
-def _roof(entry: dict[str, Any]) -> ReachedRoof:
-    roof = ReachedRoof(**entry)
-    if roof.kind not in ("bandwidth", "compute") or not 0 < roof.per_s < float("inf"):
+def _roof(entry: Any) -> ReachedRoof:
+    roof = ReachedRoof(**_with_keys_of(ReachedRoof, entry))
+    if roof.kind not in ("bandwidth", "compute"):
+        raise ValueError(f"{roof.name}: expected the kind bandwidth or compute, found {roof.kind!r}")
+    if not isinstance(roof.per_s, (int, float)) or not 0 < roof.per_s < float("inf"):
         raise ValueError(f"{roof.kind} {roof.name}: expected a positive rate, found {roof.per_s!r}")
     return roof
+
+
+def _with_keys_of(kind: type[Calibration | ReachedRoof], entry: Any) -> dict[str, Any]:
+    """Return the entry if its keys are the attributes of `kind`.
+
+    Raises:
+        ValueError: they are not.
+    """
+    names = {field.name for field in fields(kind)}
+    if not isinstance(entry, dict):
+        raise ValueError(f"expected a JSON object, found {found_json(entry)}")
+    if missing := names - entry.keys():
+        raise ValueError(f"{min(missing)!r} is missing")
+    if unknown := entry.keys() - names:
+        raise ValueError(f"{min(unknown)!r} is not known")
+    return entry

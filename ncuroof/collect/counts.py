@@ -22,13 +22,16 @@ from ncuroof.collect.kernel_names import function_name
 from ncuroof.collect.predecessors import KernelKey, Predecessor, kernel_key, predecessors_of, summed
 from ncuroof.collect.traces.temporal_breakdown import TemporalBreakdown
 from ncuroof.collect.traces.timeline import MOST_NS, Shape, Timeline, as_shape
-from ncuroof.errors import CountsError
+from ncuroof.errors import CountsError, complaint
 
 SCHEMA = "ncuroof.counts/1"
 _SUFFIX = ".counts.json"
 _HINT = "delete the file, or count again with ncuroof profile --per-shape"
 _MOST_BYTES = 64 * 2**20
 _MOST_LAUNCHES = 10**12
+
+_MALFORMED = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
+"""What reading a document that does not follow the schema raises."""
 
 PROFILERS = {"torch.profiler": "PyTorch's profiler", "nsys": "Nsight Systems"}
 """Display names of the sources of counts."""
@@ -253,12 +256,12 @@ def read_counts(path: Path) -> Counts:
         if source not in PROFILERS:
             raise ValueError(f"unknown source {source!r:.80}")
         return Counts(kernels, document.get("steps"), breakdown, source)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        raise CountsError(f"{path}: an entry is malformed: {error!r}", hint=_HINT) from error
+    except _MALFORMED as error:
+        raise CountsError(f"{path}: the counts are damaged: {complaint(error)}", hint=_HINT) from error
 
 
 def _kernels(entries: Sequence[Mapping[str, Any]]) -> tuple[KernelCount, ...]:
-    kernels = tuple(map(_kernel, entries))
+    kernels = tuple(_kernel(entry, place) for place, entry in enumerate(entries))
 
     def predecessor(entry: Mapping[str, Any], most: int) -> Predecessor:
         place, n_launches = int(entry["kernel"]), int(entry["n_launches"])
@@ -274,17 +277,24 @@ def _kernels(entries: Sequence[Mapping[str, Any]]) -> tuple[KernelCount, ...]:
     )
 
 
-def _kernel(entry: Mapping[str, Any]) -> KernelCount:
-    n_launches, duration_ns = int(entry["n_launches"]), float(entry["duration_ns"])
-    if not 1 <= n_launches <= _MOST_LAUNCHES or not _is_time(duration_ns):
-        raise ValueError(f"{n_launches} launches in {duration_ns} ns")
-    ends = [None if (end := entry.get(key)) is None else float(end) for key in ("shortest_ns", "longest_ns")]
-    known = [end for end in ends if end is not None]
-    if known != sorted(known) or not all(map(_is_time, known)):
-        raise ValueError(f"launches of {ends[0]} to {ends[1]} ns")
-    return KernelCount(
-        str(entry["name"]), as_shape(entry["grid"]), as_shape(entry["block"]), n_launches, duration_ns, ends[0], ends[1]
-    )
+def _kernel(entry: Mapping[str, Any], place: int) -> KernelCount:
+    """Return the launches in an entry.
+
+    Raises:
+        ValueError: it is malformed; the message gives its place in the list.
+    """
+    try:
+        n_launches, duration_ns = int(entry["n_launches"]), float(entry["duration_ns"])
+        if not 1 <= n_launches <= _MOST_LAUNCHES or not _is_time(duration_ns):
+            raise ValueError(f"{n_launches} launches in {duration_ns} ns")
+        ends = [None if (end := entry.get(key)) is None else float(end) for key in ("shortest_ns", "longest_ns")]
+        known = [end for end in ends if end is not None]
+        if known != sorted(known) or not all(map(_is_time, known)):
+            raise ValueError(f"launches of {ends[0]} to {ends[1]} ns")
+        shapes = as_shape(entry["grid"]), as_shape(entry["block"])
+        return KernelCount(str(entry["name"]), *shapes, n_launches, duration_ns, ends[0], ends[1])
+    except _MALFORMED as error:
+        raise ValueError(f"kernels[{place}]: {complaint(error)}") from error
 
 
 def _is_time(duration_ns: float) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -49,16 +50,30 @@ def preflight(recorder: Recorder, machine: Surroundings) -> None:
 def _look_at_program(recorder: Recorder) -> None:
     program = recorder.program
     first = (program.launcher or program.words)[0]
-    if shutil.which(first) is None and not os.access(first, os.X_OK):
-        raise ProfilingError(
-            f"{first}: no such program (program-not-found)",
-            hint="give its path; the Python of a script is chosen with --python PATH",
-        )
+    if shutil.which(first) is None and not (Path(first).is_file() and os.access(first, os.X_OK)):
+        raise _no_program(first)
     script = None if program.launcher or program.script is None else program.words[program.script]
     if script not in (None, "-m") and not Path(str(script)).exists():
         raise ProfileRequestError(f"{script}: no such script", hint="check its path")
     if recorder.request.steps is not None and program.script is not None:
         _look_at_steps(recorder.request.steps.of, str(program.words[program.script]))
+
+
+def _no_program(word: str) -> ProfilingError:
+    """Return the error for a word that names no program, by what it names instead."""
+    if Path(word).is_dir():
+        return ProfilingError(
+            f"{word}: expected a program, found a directory (program-not-found)", hint="name a program in it"
+        )
+    if Path(word).exists():
+        return ProfilingError(
+            f"{word}: is not executable (program-not-found)",
+            hint=f"chmod +x {shlex.quote(word)}, or put its interpreter in front",
+        )
+    return ProfilingError(
+        f"{word}: no such program (program-not-found)",
+        hint="give its path; the Python of a script is chosen with --python PATH",
+    )
 
 
 def _look_at_steps(of: str, script: str) -> None:

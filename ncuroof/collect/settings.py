@@ -80,12 +80,17 @@ class Launcher:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A failure of ncu: the pattern of its messages, and the message and hint to print instead."""
+    """A failure of ncu: the pattern of its messages, and the message and hint to print instead.
+
+    Attributes:
+        is_of_machine: whether it is due to the machine's set-up, which `ncuroof doctor` checks, not to the program or the options.
+    """
 
     id: str
     pattern: re.Pattern[str]
     message: str
     hint: str
+    is_of_machine: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +208,13 @@ def _settings(raw: Mapping[str, Any]) -> Settings:
             for name, entry in raw["launcher"].items()
         },
         failures=tuple(
-            Failure(entry["id"], re.compile(entry["pattern"]), entry["message"], entry["hint"])
+            Failure(
+                entry["id"],
+                re.compile(entry["pattern"]),
+                entry["message"],
+                entry["hint"],
+                is_of_machine=entry.get("is_of_machine", False),
+            )
             for entry in raw["failure"]
         ),
     )

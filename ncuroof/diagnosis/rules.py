@@ -26,7 +26,11 @@ _ROUNDING = 1.001
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A question of the decision tree, and where each answer leads: the id of a later node, or `verdict:` and a verdict."""
+    """A question of the decision tree, and where each answer leads: the id of a later node, or `verdict:` and a verdict.
+
+    Attributes:
+        source: why the threshold is what it is; empty where the question says it.
+    """
 
     id: str
     question: str
@@ -34,6 +38,7 @@ class Node:
     yes: str
     no: str
     unknown: str
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +259,8 @@ def load_rules() -> Rules:
 
 
 def _node(entry: Mapping[str, Any]) -> Node:
-    return Node(entry["id"], entry["question"], read_condition(entry), entry["yes"], entry["no"], entry["unknown"])
+    asked, source = read_condition(entry), entry.get("source", "")
+    return Node(entry["id"], entry["question"], asked, entry["yes"], entry["no"], entry["unknown"], source)
 
 
 def _caveat(entry: Mapping[str, Any]) -> Caveat:

@@ -12,6 +12,9 @@ import polars as pl
 import pytest
 
 from ncuroof.batch.dataset import Dataset
+from ncuroof.batch.ingest import ingest
+from ncuroof.batch.locations import find_reports
+from ncuroof.batch.workers import Workers
 from tests.cli.running import run_main
 from tests.support.many_reports import N_LAUNCHES, small_report, write_many
 
@@ -105,8 +108,15 @@ def test_again_keeps_labels_but_for_those_that_are_given_or_taken_away(tmp_path:
 def test_a_store_of_objects_is_a_dataset_and_a_source(tmp_path: Path) -> None:
     fs = fsspec.filesystem("memory")
     fs.pipe_file(f"{tmp_path}/in/x.ncu-rep", small_report())
-    assert take_in(f"memory://{tmp_path}/in/*.ncu-rep", "-o", f"memory://{tmp_path}/d") == 0
-    rows = Dataset.at(f"memory://{tmp_path}/d").kernels().collect()
+    dataset = Dataset.at(f"memory://{tmp_path}/d")
+    ingest(
+        find_reports([f"memory://{tmp_path}/in/*.ncu-rep"]),
+        dataset,
+        labels={},
+        workers=Workers(n_workers=1, are_threads=True),
+        progress=lambda outcome: None,
+    )
+    rows = dataset.kernels().collect()
     assert rows["report_file"].to_list() == ["x.ncu-rep"] * N_LAUNCHES
     assert rows["report_location"][0] == f"memory://{tmp_path}/in/x.ncu-rep"
     assert run_main("fleet", f"memory://{tmp_path}/d") == 0
@@ -127,6 +137,31 @@ def test_wrong_calls_are_told(
 ) -> None:
     assert run_main("ingest", *arguments, "-o", tmp_path / "d") == exit_code
     assert message in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("location", "message"),
+    [
+        ("s3://", "s3://: expected the place of a dataset, found no folder in it"),
+        ("file:///", "file:///: expected the place of a dataset, found no folder in it"),
+        ("/", "/: expected the place of a dataset, found no folder in it"),
+        ("://fleet", "://fleet: expected the place of a dataset, found no folder in it"),
+        ("memory://fleet", "memory://fleet: expected a place that outlasts this command, found this process's memory"),
+    ],
+)
+def test_a_place_that_keeps_nothing_is_refused_before_a_report_is_read(
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    location: str,
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert take_in("absent/*.ncu-rep", "-o", location) == 1
+    error, hint = capfd.readouterr().err.splitlines()
+    assert error == f"ncuroof: {message}"
+    assert "/FOLDER" in hint
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
@@ -180,9 +215,34 @@ def test_text_and_markdown_name_the_regression(
 
 def test_filters_choose(dataset: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert answers(dataset, capfd, "--kernel", "^k1")["overview"]["n_launches"] == 4
-    assert answers(dataset, capfd, "--gpu", "H100")["overview"]["n_launches"] == 0
     # Days 0, 1, 2 and 3 from 2023-11-14 on.
     assert answers(dataset, capfd, "--since", "2023-11-16")["overview"]["n_reports"] == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "filters"),
+    [
+        (("--kernel", "zzz"), "--kernel 'zzz'"),
+        (("--gpu", "H100"), "--gpu 'H100'"),
+        (("--since", "2999-01-01"), "--since 2999-01-01"),
+        (("--kernel", "k0", "--gpu", "H100"), "--kernel 'k0' --gpu 'H100'"),
+        (("--kernel", "zzz", "--sql", "SELECT COUNT(*) FROM kernels"), "--kernel 'zzz'"),
+    ],
+)
+def test_filters_that_match_nothing_are_told_from_an_empty_dataset(
+    dataset: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: tuple[str, ...], filters: str
+) -> None:
+    assert run_main("fleet", dataset, *arguments) == 2
+    out, said = capfd.readouterr()
+    # Four reports of two launches.
+    assert f"Error: {filters}: matches none of the 8 profiled launches in the dataset" in said
+    assert out == ""
+    Dataset.at(str(tmp_path / "d")).prepare()
+    assert run_main("fleet", tmp_path / "d", *arguments) == 0
+
+
+def test_failures_are_listed_whatever_the_filters(dataset: Path) -> None:
+    assert run_main("fleet", dataset, "--kernel", "zzz", "--failures") == 0
 
 
 def test_sql_sees_labels_as_columns(dataset: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -349,6 +349,24 @@ def test_a_remote_plan_runs_where_only_ncu_is(folder: Path, capfd: pytest.Captur
     assert (folder / "away.ncu-rep").exists()
 
 
+def test_a_remote_plan_for_standard_output_or_a_dry_run_leaves_no_file(
+    folder: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run_main("profile", "-q", "--remote-plan", "p.sh", "train.py") == 0
+    script = (folder / "p.sh").read_text(encoding="utf-8")
+    (folder / "p.sh").unlink()
+    there = sorted(folder.rglob("*"))
+    for options in (("--remote-plan", "-"), ("--remote-plan", "p.sh", "--dry-run")):
+        capfd.readouterr()
+        assert run_main("profile", *options, "train.py") == 0
+        output = capfd.readouterr()
+        assert output.out == script  # and nothing else, so that it can be piped into a shell
+        assert "plan: level roofline" in output.err
+        assert sorted(folder.rglob("*")) == there
+    assert run_main("profile", "-q", "--remote-plan", "./-", "train.py") == 0
+    assert (folder / "-").read_text(encoding="utf-8") == script
+
+
 def test_a_remote_plan_passes_the_programs_words_on(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main("profile", "--remote-plan", "p.sh", "--compute-capability", "9.0", "--", "./app", "ncu", "$x") == 0
     assert """ ./app ncu '$x' || status=$?\n""" in (folder / "p.sh").read_text(encoding="utf-8")

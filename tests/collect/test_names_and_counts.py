@@ -165,7 +165,7 @@ def test_launches_are_counted_by_kernel_and_shape() -> None:
 
 
 def test_an_event_without_a_grid_is_told() -> None:
-    with pytest.raises(CountsError, match="an event is malformed: KeyError\\('grid'\\)"):
+    with pytest.raises(CountsError, match=r"an event is malformed: kernel k: 'grid' is missing$"):
         timeline_of([{"cat": "kernel", "name": "k", "ts": 0, "dur": 1.0, "args": {}}])
 
 
@@ -310,3 +310,32 @@ def test_what_is_no_counts_is_refused(tmp_path: Path, content: bytes) -> None:
     path.write_bytes(content)
     with pytest.raises(CountsError):
         read_counts(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"schema": "ncuroof.counts/1"}', "'kernels' is missing"),
+        (b'{"schema": "ncuroof.counts/1", "kernels": [{"name": "k"}]}', "kernels[0]: 'n_launches' is missing"),
+        (
+            b'{"schema": "ncuroof.counts/1", "kernels": [{"name": "k", "n_launches": "many", "duration_ns": 1}]}',
+            "kernels[0]: expected a number, found 'many'",
+        ),
+        (
+            b'{"schema": "ncuroof.counts/1", "kernels": [{"n_launches": 1, "duration_ns": []}]}',
+            "kernels[0]: a value has the wrong type",
+        ),
+        (
+            b'{"schema": "ncuroof.counts/1", "kernels": [{"n_launches": 1, "duration_ns": 1, "grid": [1], "block": [1]}]}',
+            "kernels[0]: expected three numbers for a grid or block, found 1",
+        ),
+    ],
+)
+def test_damaged_counts_are_told_by_file_and_entry_without_pythons_terms(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    path = tmp_path / "run.counts.json"
+    path.write_bytes(content)
+    with pytest.raises(CountsError) as caught:
+        read_counts(path)
+    assert str(caught.value) == f"{path}: the counts are damaged: {message}"

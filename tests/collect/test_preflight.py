@@ -52,6 +52,31 @@ def test_a_program_that_is_not_there(tmp_path: Path, words: tuple[str, ...], mes
         preflight(recorder(tmp_path, words), machine())
 
 
+@pytest.mark.parametrize(
+    ("name", "message", "hint"),
+    [
+        (
+            "my tool.sh",
+            r"my tool\.sh: is not executable \(program-not-found\)",
+            "chmod +x 'my tool.sh', or put its interpreter",
+        ),
+        ("./my tool.sh", r"\./my tool\.sh: is not executable", "chmod +x './my tool.sh', or put its interpreter"),
+        ("build", r"build: expected a program, found a directory \(program-not-found\)", "name a program in it"),
+    ],
+)
+def test_what_is_there_but_no_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, message: str, hint: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("my tool.sh").write_text("echo hello\n", encoding="utf-8")
+    Path("build").mkdir()
+    with pytest.raises(ProfilingError, match=message) as error:
+        preflight(recorder(tmp_path, (name,)), machine())
+    assert str(error.value.hint).startswith(hint)
+    Path("my tool.sh").chmod(0o755)
+    preflight(recorder(tmp_path, ("my tool.sh",)), machine())  # ncu finds it in the working directory
+
+
 FUNCTIONS = """
 import torch
 class Trainer:

@@ -119,6 +119,34 @@ def test_what_is_no_trace_is_refused(tmp_path: Path, content: bytes, message: st
         read_trace(tmp_path / "trace.json")
 
 
+@pytest.mark.parametrize(
+    ("broken", "message"),
+    [
+        ({"ts": "a"}, "'ts': expected a number, found 'a'"),
+        ({"dur": None}, "'dur': expected a number, found None"),
+        ({"args": {"grid": [1, 1], "block": [1, 1, 1]}}, "expected three numbers for a grid or block, found 2"),
+        ({"args": {"grid": [1, 1, 1]}}, "'block' is missing"),
+        ({"args": {"grid": ["x", 1, 1]}}, "expected a number, found 'x'"),
+        ({"dur": -1}, "found an implausible duration: -1000.0 ns from 0.0 ns on"),
+    ],
+)
+def test_an_event_that_is_malformed_is_named_with_its_file(
+    tmp_path: Path, broken: dict[str, Any], message: str
+) -> None:
+    event = {"cat": "kernel", "name": "k", "ts": 0, "dur": 1, "args": {"grid": [1, 1, 1], "block": [1, 1, 1]}}
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps({"traceEvents": [event, event | broken]}), encoding="utf-8")
+    with pytest.raises(CountsError) as caught:
+        read_trace(path)
+    assert str(caught.value) == f"{path}: an event is malformed: kernel k: {message}"
+
+
+def test_a_folder_is_no_trace(tmp_path: Path) -> None:
+    with pytest.raises(CountsError, match=r"expected the file of a trace, found a directory$") as caught:
+        read_trace(tmp_path)
+    assert str(caught.value.hint).startswith("name the .json")
+
+
 def test_a_trace_beyond_measure_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch_trace, "_MOST_BYTES", 2**20)
     (tmp_path / "trace.json.gz").write_bytes(gzip.compress(bytes(2**24)))

@@ -7,9 +7,11 @@ from ncuroof.diagnosis.conditions import Condition
 from ncuroof.diagnosis.rules import Node
 from ncuroof.errors import UnknownNameError
 from ncuroof.metrics import load_catalogue
+from ncuroof.present.documents.analysis import QUANTITY_GROUPS
 from ncuroof.present.explanations.columns import columns_by_name, load_limiters
 from ncuroof.present.explanations.explain import explain, listing, names
-from ncuroof.present.explanations.path import path_lines
+from ncuroof.present.explanations.path import node_lines, path_lines
+from ncuroof.present.explanations.printed_names import meant
 from ncuroof.present.explanations.words import in_plain_words, load_words
 from ncuroof.present.format import label
 from ncuroof.present.kernel_rows import kernel_rows
@@ -34,6 +36,11 @@ def test_everything_that_a_document_names_can_be_explained() -> None:
             assert finding["id"] in known
             assert {item["quantity"] for item in finding["evidence"]} <= known
         assert {step["quantity"] for step in kernel["path"]} <= known
+        assert {step["node"] for step in kernel["path"]} <= known
+        for group in QUANTITY_GROUPS:
+            assert group in known
+            written = {f"{group}.{key}" for key in kernel[group]}
+            assert {name for name in written if meant(name) not in known} == set()
 
 
 def test_the_page_explains_verdicts_limiters_and_families_of_its_kernels() -> None:
@@ -98,6 +105,42 @@ def test_a_quantity_is_there_where_every_way_to_a_question_says_so() -> None:
         "  3. C? (x > 0.7): no → q",
     ]
     assert list(path_lines("r", _NODES)) == []
+
+
+def test_a_question_says_what_it_compares_and_where_each_answer_leads() -> None:
+    assert list(node_lines(_NODES[1], _NODES)) == [
+        "b: question of the decision path",
+        "",
+        "B?",
+        "",
+        "Asked: x > 0.5",
+        "  yes → c",
+        "  no → verdict p",
+        "  not known → verdict q",
+    ]
+    assert "Asked: utilisation.busiest ≥ 0.6\n  yes → one_side_leads\n  no → verdict latency\n" in explain(
+        "busy_enough"
+    )
+    assert "\nSource: a choice: about what launching one kernel costs" in explain("long_enough")
+    assert explain("left of ridge") == explain("left_of_ridge")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("stalls", "  stalls.long_scoreboard: The warp waits for data from L1TEX"),
+        ("access", "  access.load_bytes_per_sector: Bytes of each 32-byte sector that global loads use, on average.\n"),
+        ("occupancy", "  occupancy.waves: Blocks in the grid over the number of blocks that fit on all SMs at once.\n"),
+    ],
+)
+def test_a_group_lists_its_quantities(name: str, said: str) -> None:
+    text = explain(name)
+    assert f"{name}: group of quantities\n" in text
+    assert said in text
+
+
+def test_occupancy_is_a_limiter_too() -> None:
+    assert explain("occupancy").startswith("occupancy: limiter\n")
 
 
 # ---- quantities, columns, limiters ---------------------------------------------------------------------------------------

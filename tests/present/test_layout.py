@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncuroof.present.texts.layout import aligned, filled
+from ncuroof.present.texts.layout import aligned, filled, fitting
 
 
 def test_lines_are_filled_to_the_width_and_end_between_words() -> None:
@@ -15,6 +15,16 @@ def test_lines_are_filled_to_the_width_and_end_between_words() -> None:
 
 def test_what_stands_together_is_not_parted() -> None:
     assert list(filled("", ["a", "b c d"], 6)) == ["a", "b c d"]
+
+
+def test_what_is_wider_than_the_line_is_parted_and_stays_whole() -> None:
+    assert list(fitting(["(up to 5 %)", "ab", "abcdefg", "核心a"], 3)) == [
+        *("(up", "to", "5", "%)"),
+        "ab",
+        *("abc", "def", "g"),
+        *("核", "心a"),
+    ]
+    assert list(fitting(["(up to 5 %)"], 11)) == ["(up to 5 %)"]
 
 
 def test_wide_characters_take_two_cells() -> None:

@@ -191,7 +191,7 @@ def test_any_width_of_terminal_is_kept(
     assert max(map(cell_len, lines)) <= min(n_columns, 120)
 
 
-@pytest.mark.parametrize("n_columns", [60, 80, 120])
+@pytest.mark.parametrize("n_columns", [12, 30, 40, 60, 80, 120])
 def test_advice_and_what_would_give_most_are_never_cut(
     analysis: Analysis, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], n_columns: int
 ) -> None:
@@ -199,14 +199,73 @@ def test_advice_and_what_would_give_most_are_never_cut(
     print_summary(analysis)
     lines = capsys.readouterr().out.splitlines()
     assert n_columns - 10 < max(map(cell_len, lines)) <= n_columns
-    text = " ".join(" ".join(lines).split())
+    text = "".join("".join(lines).split())  # without blanks, as long words are parted on a narrow terminal
     summary = brief(analysis)
     assert max(len(line.advice) for line in summary.kernels) > n_columns
     for line in summary.kernels:
-        assert f"→ {' '.join(line.advice.split())}" in text
-        assert not line.gain or f"({line.gain})" in text
+        assert f"→{_unspaced(line.advice)}" in text
+        assert not line.gain or f"({_unspaced(line.gain)})" in text
     for action in summary.outlook.actions:
-        assert f"{action.gain} {action.title} ({action.launches})" in text
+        assert _unspaced(f"{action.gain} {action.title} ({action.launches})") in text
+
+
+def _unspaced(sentence: str) -> str:
+    return "".join(sentence.split())
+
+
+_IDLE = (
+    "the run takes 4.07 ms from first kernel to last; the GPU is idle for 15.7 % of it",
+    "  15.7 %  idle: for an unknown reason (320 gaps, 2.00 µs on average)",
+    "            before vectorized_elementwise_kernel 4.5 %, unrolled_elementwise_kernel 2.8 %",
+    "          → Look at these gaps in the profiler's own timeline.",
+)
+
+
+@pytest.mark.parametrize(
+    ("n_columns", "expected"),
+    [
+        (
+            80,
+            [
+                "the run takes 4.07 ms from first kernel to last; the GPU is idle for 15.7 % of",
+                "it",
+                "  15.7 %  idle: for an unknown reason (320 gaps, 2.00 µs on average)",
+                "            before vectorized_elementwise_kernel 4.5 %, unrolled_elementwise_ke…",
+                "          → Look at these gaps in the profiler's own timeline.",
+            ],
+        ),
+        (
+            30,
+            [
+                "the run takes 4.07 ms from",
+                "first kernel to last; the GPU",
+                "is idle for 15.7 % of it",
+                "  15.7 %  idle: for an unknown",
+                "          reason (320 gaps,",
+                "          2.00 µs on average)",
+                "            before vectorized…",
+                "          → Look at these gaps",
+                "            in the profiler's",
+                "            own timeline.",
+            ],
+        ),
+    ],
+)
+def test_sentences_on_wall_clock_time_are_wrapped_and_only_places_are_cut(
+    analysis: Analysis,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    n_columns: int,
+    expected: list[str],
+) -> None:
+    monkeypatch.setattr(
+        "ncuroof.present.texts.terminal.brief", lambda analysed: replace(brief(analysed), wall_time=_IDLE)
+    )
+    monkeypatch.setenv("COLUMNS", str(n_columns))
+    print_summary(analysis, color=False)
+    lines = capsys.readouterr().out.splitlines()
+    start = lines.index(expected[0])
+    assert lines[start : start + len(expected) + 1] == [*expected, ""]
 
 
 @pytest.mark.parametrize("columns", [None, "", "0", "-3", "wide", "²", "٣", "9" * 5000])
@@ -256,6 +315,18 @@ def test_in_a_real_terminal_the_summary_is_readable(tmp_path: Path, n_columns: i
     (worst,) = (line for line in screen if "sgemm_naive_vec4" in line and "11.7 ms" in line)
     assert worst.split()[-3:] == ["memory", "·", "L1"]
     assert max(map(cell_len, screen)) <= width
+
+
+@pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
+def test_in_a_narrow_terminal_advice_is_whole(tmp_path: Path, analysis: Analysis) -> None:
+    report = tmp_path / "demo.ncu-rep"
+    report.write_bytes(demo.REPORT.read_bytes())
+    program = f"env -u COLUMNS -u LINES {shlex.quote(sys.executable)} -m ncuroof report {shlex.quote(str(report))} -o -"
+    screen = _screen(tmp_path, f"cd {shlex.quote(str(ROOT))} && {program}; echo rc=$?", 36, 24)
+    assert max(map(cell_len, screen)) <= 36
+    text = _unspaced("".join(screen))
+    for line in brief(analysis).kernels:
+        assert f"→{_unspaced(line.advice)}" in text
 
 
 def _screen(folder: Path, command: str, n_columns: int, n_rows: int) -> list[str]:

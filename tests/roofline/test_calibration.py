@@ -43,11 +43,14 @@ def test_a_file_holds_what_was_written(tmp_path: Path) -> None:
         (b"\xff", "expected a calibration"),
         (b"[" * 100_000, "expected a calibration, found a file that is not JSON$"),
         (b'{"schema": "ncuroof.analysis/1"}', "expected schema ncuroof.calibration/1, found ncuroof.analysis/1"),
-        (b'{"schema": "ncuroof.calibration/1"}', "damaged"),
+        (b'{"schema": "ncuroof.calibration/1"}', "the calibration is damaged: 'compute_capability' is missing$"),
         (write_calibration(H200).replace(b"4100000000000.0", b"-1"), "expected a positive rate"),
-        (write_calibration(H200).replace(b"4100000000000.0", b'"fast"'), "damaged"),
-        (write_calibration(H200).replace(b'"kind": "compute"', b'"kind": "magic"'), "damaged"),
-        (write_calibration(H200).replace(b'"sm_count"', b'"n_sms"'), "damaged"),
+        (
+            write_calibration(H200).replace(b"4100000000000.0", b'"fast"'),
+            "dram: expected a positive rate, found 'fast'$",
+        ),
+        (write_calibration(H200).replace(b'"kind": "compute"', b'"kind": "magic"'), "found 'magic'$"),
+        (write_calibration(H200).replace(b'"sm_count"', b'"n_sms"'), "'sm_count' is missing$"),
     ],
 )
 def test_what_is_no_calibration_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
@@ -57,6 +60,9 @@ def test_what_is_no_calibration_is_refused(tmp_path: Path, content: bytes, said:
         read_calibration(path)
     with pytest.raises(CalibrationError, match="No such file"):
         read_calibration(tmp_path / "none.json")
+    with pytest.raises(CalibrationError, match="expected the file of a calibration, found a directory") as caught:
+        read_calibration(tmp_path)
+    assert caught.value.hint == "name a file in it"
 
 
 def test_reached_roofs_stand_beside_the_others() -> None:

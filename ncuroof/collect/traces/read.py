@@ -31,6 +31,11 @@ def read_trace(path: str | os.PathLike[str]) -> Counts:
         CountsError: it cannot be read, is not such a trace, or holds no kernel.
     """
     path, settings = Path(path), load_settings()
+    if os.path.isdir(path):  # noqa: PTH112  Path.is_dir raises for a name that is too long
+        raise CountsError(
+            f"{path}: expected the file of a trace, found a directory",
+            hint="name the .json, .json.gz, .nsys-rep or .sqlite file in it",
+        )
     if is_nsys_trace(path):
         timeline = read_nsys_trace(path, waiting_calls=settings.waiting_calls)
         counts = counts_of(timeline, settings, source="nsys")

@@ -227,12 +227,12 @@ def _places(entries: Sequence[Mapping[str, Any]]) -> tuple[Place, ...]:
 def _time(value: Any) -> float:
     duration_ns = float(value)
     if not 0 <= duration_ns <= MOST_NS:
-        raise ValueError(f"a time of {duration_ns} ns")
+        raise ValueError(f"expected a time, found {duration_ns} ns")
     return duration_ns
 
 
 def _count(value: Any) -> int:
     number = int(value)
     if not 1 <= number <= MOST_NS:
-        raise ValueError(f"{number} of something")
+        raise ValueError(f"expected a count, found {number}")
     return number

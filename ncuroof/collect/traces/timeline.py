@@ -22,8 +22,10 @@ def as_shape(values: Sequence[Any]) -> Shape:
     Raises:
         TypeError, ValueError: it is not three integers.
     """
-    x, y, z = (int(value) for value in values)
-    return x, y, z
+    shape = tuple(int(value) for value in values)
+    if len(shape) != 3:
+        raise ValueError(f"expected three numbers for a grid or block, found {len(shape)}")
+    return shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,5 +123,5 @@ def checked_duration(start_ns: float, duration_ns: float) -> float:
         ValueError: it is negative, not a number or longer than `MOST_NS`, or the start is not finite.
     """
     if not (isfinite(start_ns) and 0 <= duration_ns < MOST_NS):
-        raise ValueError(f"{duration_ns} ns from {start_ns}")
+        raise ValueError(f"found an implausible duration: {duration_ns} ns from {start_ns} ns on")
     return duration_ns

@@ -6,9 +6,9 @@ import gzip
 import json
 import sys
 import zlib
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from ncuroof.collect.traces.host_ranges import without_children
 from ncuroof.collect.traces.temporal_breakdown import CountedSteps
@@ -22,7 +22,7 @@ from ncuroof.collect.traces.timeline import (
     checked_duration,
     name_of,
 )
-from ncuroof.errors import CountsError, found_json
+from ncuroof.errors import CountsError, complaint, found_json
 
 _GZIP = b"\x1f\x8b"
 _STEP = "ProfilerStep#"
@@ -45,6 +45,7 @@ _WANTED = "expected a trace of PyTorch's profiler"
 _HINT = "pass the file that torch.profiler.profile.export_chrome_trace() wrote"
 
 Events = Sequence[Mapping[str, Any]]
+_Read = TypeVar("_Read")
 
 
 def read_torch_trace(path: Path) -> tuple[Timeline, CountedSteps | None]:
@@ -57,11 +58,15 @@ def read_torch_trace(path: Path) -> tuple[Timeline, CountedSteps | None]:
         CountsError: it cannot be read, or is not such a trace.
     """
     events = trace_events(path)
-    return timeline_of(events), _steps(events)
+    return timeline_of(events, str(path)), _steps(events)
 
 
-def timeline_of(events: Events) -> Timeline:
+def timeline_of(events: Events, where: str = "PyTorch's trace") -> Timeline:
     """Return the timeline of a trace's events, whose times are in µs.
+
+    Args:
+        events: of a trace.
+        where: the trace's name, for messages.
 
     Raises:
         CountsError: an event lacks what the format requires.
@@ -72,18 +77,27 @@ def timeline_of(events: Events) -> Timeline:
         [event for event in events if event.get("cat") == category and _is_host_range(event)]
         for category in (_OPERATOR, _ANNOTATION)
     )
-    try:
-        origin_us = min((float(event["ts"]) for event in on_gpu), default=0.0)
-        return Timeline(
-            [_activity(event, origin_us) for event in on_gpu],
-            [_call(event, origin_us) for event in calls],
-            [
-                *(_range(event, origin_us) for event in operators),
-                *without_children(_range(event, origin_us) for event in annotations),
-            ],
-        )
-    except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
-        raise CountsError(f"PyTorch's trace: an event is malformed: {error!r:.200}", hint="update PyTorch") from error
+
+    def each(of_event: Callable[[Mapping[str, Any]], _Read], wanted: Events) -> Iterator[_Read]:
+        event: Mapping[str, Any] = {}
+        try:
+            for event in wanted:
+                yield of_event(event)
+        except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
+            raise CountsError(
+                f"{where}: an event is malformed: {event['cat']} {name_of(event.get('name')):.80}: {complaint(error)}",
+                hint="record the trace again, with a newer PyTorch if that does not help",
+            ) from error
+
+    origin_us = min(each(lambda event: _number(event, "ts"), on_gpu), default=0.0)
+    return Timeline(
+        [*each(lambda event: _activity(event, origin_us), on_gpu)],
+        [*each(lambda event: _call(event, origin_us), calls)],
+        [
+            *each(lambda event: _range(event, origin_us), operators),
+            *without_children(each(lambda event: _range(event, origin_us), annotations)),
+        ],
+    )
 
 
 def _activity(event: Mapping[str, Any], origin_us: float) -> Activity:
@@ -127,13 +141,20 @@ def _is_host_range(event: Mapping[str, Any]) -> bool:
 
 def _times_ns(event: Mapping[str, Any], origin_us: float) -> tuple[float, float]:
     """Return an event's start, counted from `origin_us`, and its duration."""
-    start_ns, duration_ns = 1e3 * (float(event["ts"]) - origin_us), 1e3 * float(event["dur"])
+    start_ns, duration_ns = 1e3 * (_number(event, "ts") - origin_us), 1e3 * _number(event, "dur")
     return start_ns, checked_duration(start_ns, duration_ns)
+
+
+def _number(event: Mapping[str, Any], key: str) -> float:
+    try:
+        return float(event[key])
+    except (OverflowError, TypeError, ValueError) as error:
+        raise ValueError(f"{key!r}: expected a number, found {event[key]!r:.40}") from error
 
 
 def _identifier(value: object) -> Hashable:
     if not isinstance(value, Hashable):
-        raise TypeError(f"{value!r} in place of an identifier")
+        raise ValueError(f"expected an identifier, found {value!r:.40}")
     return value
 
 

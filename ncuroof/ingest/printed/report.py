@@ -46,12 +46,12 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
     Raises:
         ReportFormatError: the file has no such table, or only a summary; no units; no counter with a known name; lines of several
             ranks; numbers in two notations; or more counters of a kind than any GPU has.
-        ReportEmptyError: its tables contain no launch.
+        ReportEmptyError: its tables contain no launch, or it is the log of a run without any.
         OSError: the file cannot be read.
     """
     labels = load_printed_labels()
     records, gathered = _gathered(path, name, selection, labels)
-    _require_launches(gathered, records, name)
+    _require_launches(gathered, records, path, name)
     values = values_of(gathered, name)
     _require_counters(gathered, values, name)
     mentioned = mentioned_counters(gathered.rules)
@@ -106,7 +106,7 @@ def _gathered(
     return console, found
 
 
-def _require_launches(gathered: Gathered, records: PrintedRecords | ConsoleRecords, name: str) -> None:
+def _require_launches(gathered: Gathered, records: PrintedRecords | ConsoleRecords, path: Path, name: str) -> None:
     if gathered.launches:
         return
     if isinstance(records, ConsoleRecords) and records.is_summary:
@@ -120,7 +120,9 @@ def _require_launches(gathered: Gathered, records: PrintedRecords | ConsoleRecor
             hint="add it above the first section of each kernel: `fn(int) (1, 1, 1)x(32, 1, 1), Context 1`",
         )
     if records.n_tables == 0:
-        raise ReportFormatError(
+        from ncuroof.ingest.printed.failed_run import error_of_log  # noqa: PLC0415  only for a file without tables
+
+        raise error_of_log(printed_lines(path, name), name) or ReportFormatError(
             f"{name}: expected an Nsight Compute report or output of ncu, found another text file",
             hint="pass the .ncu-rep file itself, or the output of `ncu --import REPORT --page raw --csv`",
         )

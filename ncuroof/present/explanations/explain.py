@@ -1,4 +1,4 @@
-"""Explains a name in the output: a verdict, finding, caveat, quantity, column, limiter, term or kernel family."""
+"""Explains a name in the output: a verdict, finding, caveat, quantity, column, limiter, term, question or kernel family."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ncuroof.metrics import Catalogue, load_catalogue
 from ncuroof.metrics.entries import ByLine, Pair, Quantity
 from ncuroof.metrics.families import LIBRARY, USER, load_families, title
 from ncuroof.present.explanations.columns import columns_by_name, load_columns, load_limiters, load_page_columns
-from ncuroof.present.explanations.path import condition, path_lines
+from ncuroof.present.explanations.groups import STALLS, group_lines, quantities_by_group
+from ncuroof.present.explanations.path import condition, node_lines, path_lines
 from ncuroof.present.explanations.printed_names import begun, meant, similar
 from ncuroof.present.explanations.words import load_words, word_lines
 from ncuroof.present.sentences.collect_options import collect_options
 from ncuroof.words import Side, capability_text
 
-_STALLS = "stalls."
 _WALL_TIME = "wall_time."
 _TENSOR_WORK = "work.tensor"
 _EXCLUDES = "What it does not count:"
@@ -61,11 +61,8 @@ def listing() -> str:
 
 
 def _names_by_kind() -> dict[str, list[str]]:
-    rules, catalogue = load_rules(), load_catalogue()
-    quantities: dict[str, list[str]] = {}
-    for quantity in (*catalogue.described(), *catalogue.measured):
-        group = quantity.name.split(".")[0] if "." in quantity.name else ""
-        quantities.setdefault(f"quantities: {group}".removesuffix(": "), []).append(quantity.name)
+    rules = load_rules()
+    groups = quantities_by_group()
     return {
         "verdicts": list(rules.verdicts),
         "findings": list(rules.findings),
@@ -76,8 +73,9 @@ def _names_by_kind() -> dict[str, list[str]]:
         "page columns": list(load_page_columns()),
         "terms": list(load_words()),
         "parts of a step's time": [f"{_WALL_TIME}{name}" for name in load_parts()],
-        **quantities,
-        "quantities: stalls": [f"{_STALLS}{reason}" for reason in catalogue.stalls.reasons],
+        "questions of the decision path": [node.id for node in rules.nodes],
+        "groups of quantities": list(filter(None, groups)),
+        **{f"quantities: {group}".removesuffix(": "): list(quantities) for group, quantities in groups.items()},
     }
 
 
@@ -92,8 +90,8 @@ def _lines(name: str, rules: Rules, catalogue: Catalogue) -> Iterator[str]:
         yield from _family(name)
     elif name.removeprefix(_WALL_TIME) in load_parts():
         yield from _part_of_time(name.removeprefix(_WALL_TIME))
-    elif name.removeprefix(_STALLS) in catalogue.stalls.reasons:
-        yield from _stall(name.removeprefix(_STALLS), catalogue)
+    elif name.removeprefix(STALLS) in catalogue.stalls.reasons:
+        yield from _stall(name.removeprefix(STALLS), catalogue)
     else:
         every = (*catalogue.described(), *catalogue.measured)
         found = [quantity for quantity in every if quantity.name == name]
@@ -102,23 +100,29 @@ def _lines(name: str, rules: Rules, catalogue: Catalogue) -> Iterator[str]:
         elif name in catalogue.counters():
             yield from _counter(name, catalogue)
         else:
-            yield from _word_column_or_limiter(name, rules)
+            yield from _of_other_kind(name, rules)
 
 
-def _word_column_or_limiter(name: str, rules: Rules) -> Iterator[str]:
+def _of_other_kind(name: str, rules: Rules) -> Iterator[str]:
+    """Yield the explanation of a question, term, column, limiter or group; the same name can be several of the last three."""
+    if nodes := [node for node in rules.nodes if node.id == name]:
+        yield from node_lines(nodes[0], rules.nodes)
+        return
     if name in load_words():
         yield from word_lines(name)
         return
     column = {**load_columns(), **columns_by_name()}.get(name)
     if name in load_page_columns():
         yield from (f"{name}: page column, share", "", load_page_columns()[name].doc, "")
-    elif column is None and name not in load_limiters():
+    elif column is None and name not in load_limiters() and name not in quantities_by_group():
         raise _unknown(name)
     if column is not None:
         unit = f", {column.unit}" if column.unit else ""
         yield from (f"{name}: column{unit}", "", column.doc, "")
     if name in load_limiters():
-        yield from _limiter(name, rules)
+        yield from (*_limiter(name, rules), "")
+    if name in quantities_by_group():
+        yield from group_lines(name)
 
 
 def _unknown(name: str) -> UnknownNameError:
@@ -253,7 +257,7 @@ def _collect(evidence: Sequence[str], catalogue: Catalogue) -> str:
 
 def _stall(reason: str, catalogue: Catalogue) -> Iterator[str]:
     stalls = catalogue.stalls
-    yield from (f"{_STALLS}{reason}: quantity, share", "")
+    yield from (f"{STALLS}{reason}: quantity, share", "")
     yield from (
         stalls.reasons[reason],
         "",
@@ -291,7 +295,7 @@ def _counter(name: str, catalogue: Catalogue) -> Iterator[str]:
         if is_of_tensor or any(name in formula.counters for formula in formulas):
             found.append(f"  {quantity.name}: {quantity.doc}")
     reasons = catalogue.stalls.reasons
-    found += [f"  {_STALLS}{reason}" for reason in reasons if name in _counters_of_stall(reason, catalogue)]
+    found += [f"  {STALLS}{reason}" for reason in reasons if name in _counters_of_stall(reason, catalogue)]
     identity = "It identifies the launch (block, stream, context, GPU) and is not used in the formula of any quantity."
     yield from ("Used for:", *found) if found else (identity,)
 

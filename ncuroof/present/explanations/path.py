@@ -39,6 +39,22 @@ def path_lines(verdict: str, nodes: Sequence[Node]) -> Iterator[str]:
         yield f"  {number_by_id[node.id]}. {node.question} ({condition(node.condition)}): {', '.join(ways)}"
 
 
+def node_lines(node: Node, nodes: Sequence[Node]) -> Iterator[str]:
+    """Yield the explanation of a question: what it compares, and the question or verdict to which each answer leads.
+
+    Args:
+        node: of the tree.
+        nodes: of the tree, parents before children; the first is the root.
+    """
+    yield from (f"{node.id}: question of the decision path", "", node.question, "")
+    yield f"Asked: {condition(node.condition)}"
+    for target, given in answers_by_target(node, nodes).items():
+        verdict = target.removeprefix(VERDICT_PREFIX)
+        yield f"  {' or '.join(given)} → {target if verdict == target else f'verdict {verdict}'}"
+    if node.source:
+        yield from ("", f"Source: {node.source}")
+
+
 def answers_by_target(node: Node, nodes: Sequence[Node]) -> dict[str, list[str]]:
     """Return the answers to a question by where they lead; "not known" only if its quantity can be missing."""
     ways = [(node.yes, _YES), (node.no, _NO)]

@@ -68,7 +68,8 @@ def _names_by_key() -> dict[str, str]:
     found = {_key(printed): name for name, column in titled for printed in column.printed}
     for word, entry in load_words().items():
         found |= dict.fromkeys(map(_key, (word, *entry.printed)), word)
-    for name in (*whole, *columns, *quantities):
+    nodes = [node.id for node in rules.nodes]
+    for name in (*whole, *columns, *quantities, *nodes):
         found.setdefault(_key(name), name)
     for name in whole:
         found.setdefault(_key(label(name)), name)

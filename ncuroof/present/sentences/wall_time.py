@@ -28,6 +28,9 @@ _UNEVEN = 4
 _N_PLACES_SHOWN = 3
 """Most places on a line of the terminal."""
 
+PLACES_INDENT = " " * 12
+"""Start of a line that lists places."""
+
 _NOT_NAMED = "not named in the trace"
 
 _LEAST_IDLE_FRAC = 0.1
@@ -105,7 +108,7 @@ def _lines(time: Record, reports: Sequence[str]) -> Iterator[str]:
     for part in parts:
         gaps = f" ({gaps})" if (gaps := _gaps(part)) else ""
         yield f"{text.share(part['share_frac']):>8}  {_title(part)}{gaps}"
-        yield from (f"{'':12}{places}" for places in _places(part, _N_PLACES_SHOWN)[:1])
+        yield from (f"{PLACES_INDENT}{places}" for places in _places(part, _N_PLACES_SHOWN)[:1])
         if part["name"] == most_idle and part["share_frac"] >= _LEAST_IDLE_FRAC and part["advice"]:
             yield f"{'':10}→ {text.first_sentence(part['advice'])}"
     if batches := _batches(time):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells
 
 
 def filled(start: str, words: Iterable[str], width: int, *, hanging: str | None = None) -> Iterator[str]:
@@ -25,6 +25,15 @@ def filled(start: str, words: Iterable[str], width: int, *, hanging: str | None 
         line += f" {word}" if is_begun else word
         is_begun = True
     yield line
+
+
+def fitting(words: Iterable[str], width: int) -> Iterator[str]:
+    """Yield words; one wider than `width` cells is parted at its blanks, and anywhere where that is not enough."""
+    for word in words:
+        if cell_len(word) <= width:
+            yield word
+        else:
+            yield from (piece for part in word.split() for piece in chop_cells(part, width))
 
 
 def aligned(rows: Sequence[Sequence[str]], *, left: Sequence[bool]) -> list[str]:

@@ -14,10 +14,11 @@ from ncuroof.present.analysed import Analysed
 from ncuroof.present.format import bound_by, share
 from ncuroof.present.sentences.actions import Outlook
 from ncuroof.present.sentences.breakdowns import BreakdownLine
+from ncuroof.present.sentences.wall_time import PLACES_INDENT
 from ncuroof.present.texts.brief import Brief, VerdictShare, brief
 from ncuroof.present.texts.console import is_width_set, result_console
 from ncuroof.present.texts.kernel_lines import KernelLine
-from ncuroof.present.texts.layout import filled
+from ncuroof.present.texts.layout import filled, fitting
 
 WIDTH = 80
 _HEIGHT = 25
@@ -48,11 +49,14 @@ _MOST_WHERE = 36
 _LEAST_WORD_WIDTH = 6
 """Least cells for a word that distinguishes two names, including the dot before it."""
 
-_LEAST_NAME_WIDTH, _LEAST_FILLED_WIDTH = 8, 30
-"""Least widths of the name column and of wrapped text; on narrower terminals, lines are cut at the right."""
+_LEAST_NAME_WIDTH = 8
+"""Least width of the name column; on narrower terminals, rows are cut at the right."""
+
+_LEAST_FILLED_WIDTH = 16
+"""Least width of text beside its start; on narrower terminals, its other lines are not indented."""
 
 _HANGING = re.compile(r" *(?:\S+ %|→) +")
-"""Start of a line of prose, which is wrapped; other lines contain names and are cut."""
+"""Start of a line of prose; its other lines are indented by as much."""
 
 
 def print_summary(analysis: Analysed, *, color: bool | None = None) -> None:
@@ -238,15 +242,19 @@ def _advice(line: KernelLine, width: int) -> list[Text]:
 
 
 def _wrapped(line: str, width: int) -> Iterable[str]:
-    """Return a line of prose wrapped to the width; a line with names is cut instead."""
-    start = _HANGING.match(line)
-    return _filled(start[0], line[start.end() :].split(), width) if start else [_fitted(line, width)]
+    """Return a line about wall-clock time wrapped to the width; a list of places, which are names, is cut instead."""
+    if line.startswith(PLACES_INDENT):
+        return [_fitted(line, width)]
+    start = found[0] if (found := _HANGING.match(line)) else ""
+    return _filled(start, line[len(start) :].split(), width)
 
 
 def _filled(start: str, words: Iterable[str], width: int) -> Iterator[str]:
-    """Yield words wrapped to the width; on a terminal too narrow for that, the lines are cut."""
-    lines = filled(start, words, max(width, cell_len(start) + _LEAST_FILLED_WIDTH))
-    return (_fitted(line, width) for line in lines)
+    """Yield words wrapped to the width; what is too wide for a narrow terminal is parted, not cut."""
+    rest = width - cell_len(start)
+    if rest < _LEAST_FILLED_WIDTH:
+        return filled("", fitting((*start.split(), *words), width), width)
+    return filled(start, fitting(words, rest), width)
 
 
 def _fitted(text: str, n_cells: int) -> str:

@@ -1,0 +1,68 @@
+"""Recognises the log of an ncu that recorded nothing, or no tables, and says why in ncu's own words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ncuroof.collect.failures import known_failure
+from ncuroof.collect.settings import load_settings
+from ncuroof.errors import ReportEmptyError, ReportFormatError
+
+_KINDS = ("PROF", "ERROR", "WARNING")
+_MESSAGE = re.compile(rf"==({'|'.join(_KINDS)})== (\S.*)")
+_WRITTEN = re.compile(r"Report: (\S.*)")
+_NOTHING = re.compile(r"No (?:kernels|graphs|ranges) were")
+_LEAST_TELLING = re.compile(rf"{_NOTHING.pattern}|The application returned an error code")
+"""Messages that follow from another one, if there is another one."""
+
+_MOST_MESSAGES = 1000
+_LONGEST_MESSAGE = 300
+_EMPTY = "the log of a run of ncu that recorded nothing"
+_CHECK_FILTERS = (
+    "check that the program runs and launches kernels, and ncu's filters (--kernel-name, --launch-skip, --nvtx-include)"
+)
+_DOCTOR = "run ncuroof doctor on the machine of that run: it checks this and says what to do"
+
+
+def error_of_log(lines: Iterable[str], name: str) -> ReportEmptyError | ReportFormatError | None:
+    """Return the error for a log of ncu without any table, with ncu's reason for it; None for a text that is no log of ncu.
+
+    Args:
+        lines: the lines of the file.
+        name: the file's name.
+    """
+    said = _messages(lines)
+    if not said:
+        return None
+    progress, errors, warnings = ([words for kind, words in said if kind == each] for each in _KINDS)
+    report = next((found[1] for words in progress if (found := _WRITTEN.match(words))), None)
+    is_nothing = any(map(_NOTHING.match, warnings))
+    if report is not None or (progress and not errors and not is_nothing):
+        return ReportFormatError(
+            f"{name}: expected ncu's tables, found only its progress",
+            hint=f"pass the report that it wrote: {report}" if report else "pass the .ncu-rep file that this run wrote",
+        )
+    failures = load_settings().failures
+    failure = known_failure(errors, failures) or known_failure(warnings, failures)
+    if failure is None:
+        if not progress and not is_nothing:
+            return None
+        reason, *_ = sorted([*errors, *warnings], key=lambda words: _LEAST_TELLING.match(words) is not None)
+        return ReportEmptyError(f"{name}: {_EMPTY}: ncu says “{reason}”", hint=_CHECK_FILTERS)
+    return ReportEmptyError(
+        f"{name}: {_EMPTY}: {failure.message} ({failure.id})",
+        hint=_DOCTOR if failure.is_of_machine else failure.hint,
+    )
+
+
+def _messages(lines: Iterable[str]) -> list[tuple[str, str]]:
+    """Return kind and words of the first of ncu's messages, each once."""
+    found: dict[tuple[str, str], None] = {}
+    for line in lines:
+        if message := _MESSAGE.search(line):
+            words = "".join(each if each.isprintable() else " " for each in message[2][:_LONGEST_MESSAGE])
+            found[message[1], words.strip()] = None
+            if len(found) == _MOST_MESSAGES:
+                break
+    return list(found)

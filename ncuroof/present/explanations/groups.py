@@ -1,0 +1,30 @@
+"""Groups of quantities: what the name before the dot, a key of the JSON document, stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ncuroof.metrics import load_catalogue
+from ncuroof.present.format import first_sentence
+
+STALLS = "stalls."
+"""Prefix of the quantities of stall reasons."""
+
+
+def quantities_by_group() -> Mapping[str, Mapping[str, str]]:
+    """Return the description of each quantity by its name, by group; "" is the group of those without one."""
+    catalogue = load_catalogue()
+    groups: dict[str, dict[str, str]] = {}
+    for quantity in (*catalogue.described(), *catalogue.measured):
+        group = quantity.name.split(".")[0] if "." in quantity.name else ""
+        groups.setdefault(group, {})[quantity.name] = quantity.doc
+    groups[STALLS.removesuffix(".")] = {f"{STALLS}{reason}": doc for reason, doc in catalogue.stalls.reasons.items()}
+    return groups
+
+
+def group_lines(group: str) -> Iterator[str]:
+    """Yield the quantities of a group, each with the first sentence of its description."""
+    yield from (f"{group}: group of quantities", "")
+    if group == STALLS.removesuffix("."):
+        yield from (load_catalogue().stalls.doc, "")
+    yield from (f"  {name}: {first_sentence(doc)}" for name, doc in quantities_by_group()[group].items())
