@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncuroof.present.sentences.model_utilisation import mfu_line, utilisation_sentence
+from ncuroof.present.sentences.model_utilisation import mfu_line, mfu_value, utilisation_sentence
 
 
 def test_the_rest_of_the_peak_is_told_by_size() -> None:
@@ -41,3 +41,5 @@ def test_mfu_over_wall_time_lacks_what_was_not_profiled() -> None:
         "MFU 40.0 % of the BF16 tensor peak of 989 TFLOP/s over profiled GPU time (at least 30.0 % over wall-clock time)"
     )
     assert mfu_line(None) == ""
+    assert mfu_value(known, {"covered_frac": 1.0}) == "40.0 % (30.0 % over wall-clock time)"
+    assert mfu_value(known | {"wall_mfu_frac": None, "extrapolated_frac": 0.1}) == "about 40.0 %"

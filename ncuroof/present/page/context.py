@@ -29,6 +29,7 @@ from ncuroof.present.sentences.clocks import locked_clock_remark
 from ncuroof.present.sentences.debug_build import debug_build_frac, debug_build_sentence, is_debug_build
 from ncuroof.present.sentences.distinct_labels import names_of_several
 from ncuroof.present.sentences.failed_launches import failed_sentence
+from ncuroof.present.sentences.model_utilisation import mfu_value
 from ncuroof.present.sentences.source_lines import where_sentence
 from ncuroof.present.sentences.wall_time import WallTimeTable, wall_time_tables
 from ncuroof.present.sentences.weighting import not_the_run_sentences, recorded_once_sentence, weighting_sentences
@@ -172,7 +173,7 @@ def page_context(
         not_the_run=not_the_run_sentences(**weighting, command_lines=command_lines)
         if weighting
         else list(filter(None, [recorded_once_sentence(command_lines)])),
-        totals=_totals(document["summary"]),
+        totals=_totals(document),
         wall_times=wall_time_tables(weighting, names_of_several(sources)),
         verdict_shares=shares,
         time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
@@ -278,7 +279,9 @@ def _device(index: int, device: Record, kernels: Sequence[Record]) -> tuple[str,
     ]
 
 
-def _totals(summary: Record) -> list[tuple[str, str]]:
+def _totals(document: Record) -> list[tuple[str, str]]:
+    summary, utilisation = document["summary"], (document.get("expected") or {}).get("utilisation")
+    mfu = [] if utilisation is None else [("MFU", mfu_value(utilisation, summary.get("weighting")))]
     duration_ns, recoverable_ns = summary["duration_ns"], summary["recoverable_ns"]
     recorded = text.quantity(summary["n_kernels"], "count")
     part = f" ({text.share(recoverable_ns / duration_ns)})" if recoverable_ns is not None and duration_ns else ""
@@ -287,6 +290,7 @@ def _totals(summary: Record) -> list[tuple[str, str]]:
         ("above the roofline", text.duration(recoverable_ns) + part),
         ("launches", recorded + (f" profiled, representing {summary['n_launches']}" if "weighting" in summary else "")),
         ("failed to profile", text.quantity(summary["n_failed"], "count")),
+        *mfu,
     ]
 
 

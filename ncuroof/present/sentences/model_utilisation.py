@@ -15,6 +15,11 @@ def mfu_line(found: Record | None, weighting: Record | None = None) -> str:
     return "" if found is None else f"MFU {_reached(found, weighting)}"
 
 
+def mfu_value(found: Record, weighting: Record | None = None) -> str:
+    """Return the MFU alone: "about 40.0 % (30.0 % over wall-clock time)". Arguments as for `utilisation_sentence`."""
+    return f"{_share(found)}{_of_wall(found, weighting)}"
+
+
 def utilisation_sentence(found: Record | None, weighting: Record | None = None) -> str:
     """Return how much of the peak the model's matrix products reached (MFU), and where the rest went; empty where not known.
 
@@ -46,11 +51,19 @@ def utilisation_sentence(found: Record | None, weighting: Record | None = None) 
 
 def _reached(found: Record, weighting: Record | None) -> str:
     """Return which share of which peak was reached: "about 40.0 % of the BF16 tensor peak of 989 TFLOP/s over GPU time"."""
-    about = "about " if _is_extrapolated(found) else ""
     peak = f"{text.label(found['precision'])} peak of {text.flop_rate(found['peak_flop_per_s'], found['precision'])}"
+    return f"{_share(found)} of the {peak} over {gpu_time(weighting)}{_of_wall(found, weighting)}"
+
+
+def _share(found: Record) -> str:
+    return f"{'about ' if _is_extrapolated(found) else ''}{text.share(found['mfu_frac'])}"
+
+
+def _of_wall(found: Record, weighting: Record | None) -> str:
+    """Return the share over wall-clock time in parentheses, with a space before; empty where it is not known."""
     least = "" if is_whole(weighting) else "at least "
-    of_wall = "" if (share := found["wall_mfu_frac"]) is None else f" ({least}{text.share(share)} over wall-clock time)"
-    return f"{about}{text.share(found['mfu_frac'])} of the {peak} over {gpu_time(weighting)}{of_wall}"
+    share = found["wall_mfu_frac"]
+    return "" if share is None else f" ({least}{text.share(share)} over wall-clock time)"
 
 
 def _is_extrapolated(found: Record) -> bool:
