@@ -202,7 +202,10 @@ def _workloads(reports: Sequence[RawReport]) -> pl.DataFrame:
 
 
 def _identity(table: CounterTable) -> list[pl.Expr]:
-    """Return grid, block, stream, context and compute capability; null where the report does not say."""
+    """Return grid, block, stream, context and compute capability; null where the report does not say.
+
+    A launch that failed to profile may have extents of 0, which no launch has.
+    """
 
     def integer(name: str) -> pl.Expr:
         counter = table.counter(name)
@@ -210,7 +213,11 @@ def _identity(table: CounterTable) -> list[pl.Expr]:
 
     def extents(what: str) -> pl.Expr:
         axes = [integer(f"launch__{what}_dim_{axis}") for axis in "xyz"]
-        return pl.when(pl.all_horizontal(*(axis.is_not_null() for axis in axes))).then(pl.concat_list(axes)).alias(what)
+        return (
+            pl.when(pl.all_horizontal(*((axis > 0).fill_null(value=False) for axis in axes)))
+            .then(pl.concat_list(axes))
+            .alias(what)
+        )
 
     major, minor = (integer(f"device__attribute_compute_capability_{part}") for part in ("major", "minor"))
     return [

@@ -199,9 +199,8 @@ def operator(op: str) -> str:
 
 
 def extent(sizes: Iterable[int] | None) -> str:
-    """Return the size of a grid or block: "1056 × 1 × 1"; unknown where it is 0, as of some launches that failed to profile."""
-    known = tuple(sizes or ())
-    return " × ".join(map(str, known)) if all(known) and known else MISSING
+    """Return the size of a grid or block: "1056 × 1 × 1"."""
+    return MISSING if sizes is None else " × ".join(map(str, sizes))
 
 
 @lru_cache(maxsize=1024)

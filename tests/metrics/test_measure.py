@@ -35,6 +35,14 @@ def test_percent_becomes_a_share() -> None:
     assert kernel_of({f"sm__throughput{PCT}": 85.0})["utilisation.compute"] == pytest.approx(0.85)
 
 
+def test_a_size_of_zero_is_not_known() -> None:
+    sizes = {f"launch__{what}_dim_{axis}": 0.0 for what in ("grid", "block") for axis in "xyz"}
+    failed = sizes | {"launch__grid_size": 0.0, "launch__block_size": 0.0}
+    (row,) = measure([raw_report(failed)]).kernels.to_dicts()
+    known = ("grid", "block", "launch.n_blocks", "launch.n_threads_per_block", "launch.n_warps")
+    assert [row[name] for name in known] == [None] * len(known)
+
+
 @pytest.mark.parametrize(("workload", "n_blocks"), [("kernel", 33.0), ("graph", None), ("range", None)])
 def test_a_graph_has_no_grid_of_its_own(workload: str, n_blocks: float | None) -> None:
     # of a CUDA graph as a whole, ncu writes one block of 32 threads; 33 blocks here, for 132 SMs

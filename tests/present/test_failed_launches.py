@@ -55,7 +55,7 @@ def test_a_page_without_a_measured_launch_says_so() -> None:
 
 @pytest.mark.browser
 def test_the_detail_of_a_failed_launch_claims_nothing_about_it(visit) -> None:
-    failed = unknown_kernel(id=1, short_name="lost", grid=[0, 0, 0], block=[0, 0, 0], check={"sm_share": 1.0})
+    failed = unknown_kernel(id=1, short_name="lost", grid=None, block=None, check={"sm_share": 1.0})
     browser = visit(document(kernel(id=0), failed), "#k1")
     browser.wait_for("document.getElementById('detail-title').textContent.startsWith('#1')")
     titles = browser.run("[...document.querySelectorAll('#detail-body h3')].map(h => h.textContent)")
