@@ -390,6 +390,7 @@ def comparison(after):
         "gpus": ["NVIDIA Imaginary"],
         "n_kernels": 1,
         "n_failed": 0,
+        "damage": None,
         "duration_ns": 1e5,
         "is_counted": False,
         "is_simulated": False,
