@@ -94,6 +94,12 @@ def test_the_three_largest_are_shown() -> None:
     assert [line.gain for line in first_actions(_actions(0.3, 0.2, 0.1, 0.05))] == ["30.0 %", "20.0 %", "10.0 %"]
 
 
+def test_next_to_nothing_is_shown_alone_or_not_at_all() -> None:
+    assert [line.gain for line in first_actions(_actions(0.5, 0.0009))] == ["50.0 %"]
+    assert together(_actions(0.5, 0.0009)) == "speedup up to 2×"
+    assert [line.gain for line in first_actions(_actions(0.0009, 0.0008))] == ["0.1 %"]
+
+
 @pytest.mark.parametrize(
     ("recoverable_ns", "is_reported"),
     [
@@ -104,7 +110,7 @@ def test_the_three_largest_are_shown() -> None:
     ],  # the three of 50, 30 and 20 ns; the fourth is not shown
 )
 def test_gains_past_the_roofline_say_that_it_moves(recoverable_ns: float | None, is_reported: bool) -> None:
-    actions = [{"gain_ns": gain_ns} for gain_ns in (50.0, 30.0, 20.0, 10.0)]
+    actions = [{"gain_ns": gain_ns, "share_frac": None} for gain_ns in (50.0, 30.0, 20.0, 10.0)]
     sentence = beyond_roofline(actions, recoverable_ns)
     assert sentence == (
         "this exceeds the time above the roofline because these changes also lower the roofline time"

@@ -10,7 +10,7 @@ from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.explanations.words import in_plain_words
 from ncuroof.present.page.launch_names import launch_names
-from ncuroof.present.sentences.actions import PER_WORK, gpu_time, together
+from ncuroof.present.sentences.actions import PER_WORK, gpu_time, together, worth_showing
 from ncuroof.present.sentences.collect_options import (
     RAW_PAGE,
     SHARED_SLICE,
@@ -156,6 +156,6 @@ def _gives(document: Record, most: _Advice) -> str:
         first += f" ({text.share(actions[0]['share_frac'])} with the same finding {others})"
     if not all_together:
         return f"{first}."
-    if len(actions) > 1:
-        return f"{first}; the top {min(len(actions), 3)} changes, {all_together}."
+    if (n_shown := len(worth_showing(actions))) > 1:
+        return f"{first}; the top {n_shown} changes, {all_together}."
     return f"{first}: {all_together}."

@@ -12,7 +12,9 @@ from ncuroof.present import format as text
 from ncuroof.present.sentences.distinct_labels import names_of_several
 from ncuroof.present.sentences.wall_time import IdleLine, idle_line
 
-_N_ACTIONS = 3
+_N_ACTIONS, _LEAST_SHARE = 3, 0.001
+"""Most actions to show, and the least share of the time of those behind the first one (a choice)."""
+
 _LEAST_SPEEDUP, _MOST_SPEEDUP = 1.005, 100
 """Smaller speedup bounds round to none; larger ones are not reported either: they only say that the GPU is almost unused."""
 
@@ -94,8 +96,17 @@ def first_actions(actions: Sequence[Mapping[str, Any]]) -> tuple[ActionLine, ...
             action["finding"],
             PER_WORK if action.get("needs_more_work") else "",
         )
-        for action in actions[:_N_ACTIONS]
+        for action in worth_showing(actions)
     )
+
+
+def worth_showing(actions: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Return the first actions, without those that save next to nothing beside the first one."""
+    return [
+        action
+        for place, action in enumerate(actions[:_N_ACTIONS])
+        if place == 0 or action["share_frac"] is None or action["share_frac"] >= _LEAST_SHARE
+    ]
 
 
 def most_worth(findings: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
@@ -120,7 +131,7 @@ def together(actions: Sequence[Mapping[str, Any]], weighting: Mapping[str, Any] 
         weighting: of the document's summary; it may give the share of the time in which kernels run, and the share of that which
             was profiled.
     """
-    first = actions[:_N_ACTIONS]
+    first = worth_showing(actions)
     as_it_is = [action for action in first if not action.get("needs_more_work")]
     shares = [action["share_frac"] for action in as_it_is or first]
     if not shares or None in shares or sum(shares) >= 1:
@@ -169,7 +180,7 @@ def _unless_late(weighting: Mapping[str, Any] | None) -> str:
 
 def beyond_roofline(actions: Sequence[Mapping[str, Any]], recoverable_ns: float | None) -> str:
     """Return why the first actions save more than the time above the roofline, given in nanoseconds; empty where they do not."""
-    gain_ns = sum(action["gain_ns"] for action in actions[:_N_ACTIONS])
+    gain_ns = sum(action["gain_ns"] for action in worth_showing(actions))
     if recoverable_ns is None or gain_ns <= recoverable_ns * _ROUNDING:
         return ""
     return "this exceeds the time above the roofline because these changes also lower the roofline time"
