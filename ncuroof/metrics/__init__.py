@@ -2,7 +2,8 @@
 
 from ncuroof.metrics.catalogue import Catalogue, load_catalogue, precisions
 from ncuroof.metrics.entries import Quantity
-from ncuroof.metrics.measure import NEAR_FRAC, Measurements, measure, selection
+from ncuroof.metrics.limiters import NEAR_FRAC
+from ncuroof.metrics.measure import Measurements, measure, selection
 from ncuroof.metrics.quantities import largest
 
 __all__ = [

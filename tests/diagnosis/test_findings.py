@@ -13,7 +13,7 @@ from ncuroof.diagnosis.causes import add_firing, add_latency_limiter, collect_fi
 from ncuroof.diagnosis.conditions import Condition
 from ncuroof.diagnosis.rules import Finding
 from ncuroof.metrics import load_catalogue, measure
-from ncuroof.metrics.measure import SENDS
+from ncuroof.metrics.limiters import SENDS
 from ncuroof.present.explanations.quantity_label import quantity_label
 from ncuroof.roofline import roofline
 from tests.support import demo
