@@ -44,7 +44,9 @@ def optimizer_parts(kernels: pl.DataFrame, known: Neighbours, step: OptimizerSte
         ~pl.col("is_last").shift(1).over(QUEUE),
         pl.col("shape") == pl.col("shape").shift(1).over(QUEUE),
     )
-    launches = launches.with_columns(run=(~follows.fill_null(value=False)).cum_sum().over(QUEUE))
+    # Each window over a queue is a step of its own: polars 1.30 cannot nest them.
+    launches = launches.with_columns(begins=~follows.fill_null(value=False))
+    launches = launches.with_columns(run=pl.col("begins").cum_sum().over(QUEUE))
     run = (*QUEUE, "run")
     is_step = pl.all_horizontal(
         pl.col("is_last").any().over(run),
