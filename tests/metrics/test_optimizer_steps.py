@@ -26,7 +26,7 @@ STEP = [MUL, LERP, MUL, ADDCMUL, SQRT, MUL, MUL, ADDCDIV]
 def steps(
     names: list[str], grids: list[int] | None = None, nvtx: list[str] | None = None, streams: list[int] | None = None
 ) -> tuple[list[float | None], list[float]]:
-    """Return what is told of launches with these grids, 8 where nothing is said of them: fused shares, and parts of a step."""
+    """Return what is known of launches with these grids, 8 where nothing is said of them: fused shares, and parts of a step."""
     kernels = pl.DataFrame(
         {"name": names, "source": 0, "process_id": 1, "context": 1, "stream": streams or 7}
         | {"grid": [[grid, 1, 1] for grid in grids or [8] * len(names)], "block": [[128, 1, 1]] * len(names)}
@@ -42,7 +42,7 @@ THIRD = pytest.approx(7 / 21)
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "expected"),
     [
         (STEP, [THIRD] * 8),
         ([*STEP, *STEP], [THIRD] * 16),  # one parameter after another
@@ -57,10 +57,10 @@ THIRD = pytest.approx(7 / 21)
         ([STRIDED, *STEP], [None] * 9),  # how many tensors the first one has is unknown
     ],
 )
-def test_a_step_of_adam_is_known_by_its_kernels(names: list[str], told: list[float | None]) -> None:
+def test_a_step_of_adam_is_known_by_its_kernels(names: list[str], expected: list[float | None]) -> None:
     shares, parts = steps(names)
-    assert shares == told
-    assert parts == [float(share is not None) for share in told]
+    assert shares == expected
+    assert parts == [float(share is not None) for share in expected]
 
 
 def test_a_step_has_one_grid_and_one_stream() -> None:
@@ -70,7 +70,7 @@ def test_a_step_has_one_grid_and_one_stream() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ranges", "told"),
+    ("ranges", "expected"),
     [
         (["step", "Optimizer.step#SGD.step"], 1),
         (["optimizer"], 1),
@@ -80,5 +80,5 @@ def test_a_step_has_one_grid_and_one_stream() -> None:
         ([], 0),
     ],
 )
-def test_a_step_is_known_by_its_range_as_well(ranges: list[str], told: float) -> None:
-    assert steps([MUL, NORM, FILL], nvtx=ranges) == ([None] * 3, [told, 0, 0])
+def test_a_step_is_known_by_its_range_as_well(ranges: list[str], expected: float) -> None:
+    assert steps([MUL, NORM, FILL], nvtx=ranges) == ([None] * 3, [expected, 0, 0])
