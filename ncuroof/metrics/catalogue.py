@@ -11,6 +11,7 @@ from typing import Any
 from ncuroof.errors import ProfileError
 from ncuroof.metrics.entries import (
     ByLine,
+    CrossEntropy,
     Neighbours,
     OptimizerStep,
     Pair,
@@ -58,6 +59,7 @@ class Catalogue:
         stalls: how the shares of the stall reasons are computed.
         by_line: measures of source lines, including the samples of each stall reason (`stalls.<reason>`).
         neighbours: how launches between two matrix products, and chains of pointwise kernels, are recognised.
+        cross_entropy: how a cross-entropy in several kernels is recognised.
         optimizer_step: how the step of an optimizer in pointwise kernels is recognised.
         resources: resource by prefix of a counter's name, for each side of Speed of Light ("memory", "compute").
     """
@@ -72,6 +74,7 @@ class Catalogue:
     stalls: Stalls
     by_line: Mapping[str, ByLine]
     neighbours: Neighbours
+    cross_entropy: CrossEntropy
     optimizer_step: OptimizerStep
     resources: Mapping[str, Mapping[str, str]]
 
@@ -173,6 +176,7 @@ def _catalogue(raw: Mapping[str, Any]) -> Catalogue:
         by_line={name: _by_line(entry) for name, entry in raw["by_line"].items()}
         | _samples(stalls, least=float(raw["by_line"]["samples"]["least"])),
         neighbours=Neighbours(**raw["neighbours"]),
+        cross_entropy=CrossEntropy(**raw["cross_entropy"]),
         optimizer_step=OptimizerStep(**raw["optimizer_step"] | {"parts": tuple(raw["optimizer_step"]["parts"])}),
         resources=raw["resource"],
     )

@@ -190,6 +190,41 @@ class OptimizerStep:
 
 
 @dataclass(frozen=True, slots=True)
+class CrossEntropy:
+    """How a cross-entropy that no kernel fuses is recognised, and what its log-softmax moves.
+
+    The first six are regular expressions for kernel names; numbers of tensors are of the logits' shape.
+
+    Attributes:
+        log_softmax: log-softmaxes.
+        log_softmax_backward: their gradients.
+        reads_once: those of both that read each row once; the others read it once per reduction and once more.
+        loss: the losses behind them.
+        loss_backward: their gradients.
+        fill: fills, with which the loss's gradient begins.
+        most_copies: how many copies may run between two of its parts.
+        least_cast: how long a copy takes at least that casts the logits or their gradient, as a share of the log-softmax's time.
+        cast_size: size of a tensor before a cast to the type of the log-softmax, as a share of its size behind it.
+        n_forward, n_forward_again: tensors that a log-softmax moves if it reads each row once, or again.
+        n_backward, n_backward_again: the same for its gradient.
+    """
+
+    log_softmax: str
+    log_softmax_backward: str
+    reads_once: str
+    loss: str
+    loss_backward: str
+    fill: str
+    most_copies: int
+    least_cast: float
+    cast_size: float
+    n_forward: int
+    n_forward_again: int
+    n_backward: int
+    n_backward_again: int
+
+
+@dataclass(frozen=True, slots=True)
 class TensorInstruction:
     """How many FLOPs a kernel's tensor instructions do, if their shape is known.
 

@@ -9,6 +9,7 @@ import polars as pl
 from ncuroof.collect.counts import Counts
 from ncuroof.metrics.attention_parts import attention_parts
 from ncuroof.metrics.catalogue import Catalogue
+from ncuroof.metrics.loss_parts import loss_parts
 from ncuroof.metrics.optimizer_steps import optimizer_parts
 from ncuroof.metrics.pointwise_chains import fusable_share
 
@@ -16,7 +17,7 @@ from ncuroof.metrics.pointwise_chains import fusable_share
 def add_surroundings(
     kernels: pl.DataFrame, work: pl.DataFrame, catalogue: Catalogue, with_gaps: Mapping[int, Counts | None]
 ) -> pl.DataFrame:
-    """Return the table with the quantities that depend on other launches: of attention, optimizers and chains of kernels.
+    """Return the table with the quantities that depend on other launches: of attention, optimizers, losses and chains of kernels.
 
     Args:
         kernels: KERNELS with quantities, in the order of the run.
@@ -28,5 +29,6 @@ def add_surroundings(
     return kernels.with_columns(
         *attention_parts(kernels, work, known),
         *optimizer_parts(kernels, known, catalogue.optimizer_step),
+        loss_parts(kernels, known, catalogue.cross_entropy),
         fusable_share(kernels, known, with_gaps),
     )

@@ -61,12 +61,23 @@ CASES = [
         "unfused_optimizer", "overhead", "launch", {"launch.fused_step_frac": 1 / 3, "utilisation.dram": 0.009}, 1 - 1 / 300,
     ),
     Case(
+        "unfused_cross_entropy", "memory", "dram", {"launch.fused_loss_frac": 1 / 8, "utilisation.dram": 0.45},
+        15 / 16,  # at 0.9, half of the time would do for all bytes, and an eighth of that for an eighth of them
+        {"launch.fused_loss_frac": (None,)},
+        (("utilisation.dram", 0.93, 7 / 8), ("launch.fused_loss_frac", 0, 1)),
+        name="void at::native::<unnamed>::cunn_SoftMaxForward<4, float, at::native::<unnamed>::LogSoftMaxForwardEpilogue>",
+    ),
+    Case("unfused_cross_entropy", "latency", "grid", {"launch.fused_loss_frac": 0, "utilisation.dram": 0.01}, 1),
+    Case(
         "softmax_of_attention", "memory", "dram", {"duration_ns": 5100, "launch.is_between_products": 0}, None,
         {"duration_ns": (4900,), "launch.is_between_products": (1,)},
         (("launch.is_between_products", None, None),),
         name=SOFTMAX, other_names=NO_ATTENTION,
     ),
-    Case("type_conversion", "memory", "dram", {}, 1, name=CONVERTING, other_names=(MOVING, FILLING, "kernel(float *)")),
+    Case(
+        "type_conversion", "memory", "dram", {"launch.fused_loss_frac": None}, 1, {"launch.fused_loss_frac": (0,)},
+        name=CONVERTING, other_names=(MOVING, FILLING, "kernel(float *)"),
+    ),
     *(
         Case("type_conversion", "memory", "dram", {}, 1, name=name)
         for name in (
