@@ -252,7 +252,7 @@ CASES = [
         {"access.local_bytes": 1.2e5, "access.local_frac": 0.5, "utilisation.compute": 0.9, "utilisation.lsu": 0.9,
          "utilisation.fp32": 0.7, "utilisation.issue": 0.8},
         0.3,  # FP32 keeps its pipe as busy without spills, slots half as busy; without LSU, the SMs may be busy with other things
-        {"access.local_bytes": (8e4,), "access.local_frac": (0.04,)},
+        {"access.local_bytes": (8e4,), "access.local_frac": (0.04,), "check.debug_build": (1,)},
         (("utilisation.fp32", 0.1, 0.5), ("utilisation.issue", 1.6, 0.2), ("utilisation.lsu", None, 0.1)),
     ),
     Case(

@@ -67,6 +67,13 @@ EDGES = [
     Edge("incompressible_data", "access.compression_input_frac", 0.052, 0.05),
     Edge("bank_conflicts", "access.bank_conflict_frac", 0.104, 0.1),
     Edge("bank_conflicts", "access.shared_wavefront_share", 0.104, 0.1),
+    Edge(
+        "idle_tensor_cores",
+        "arithmetic.fp32_issue_frac",
+        0.104,
+        0.1,
+        {"roofline.vector_flop_frac": 0.02, "utilisation.fp32": 0.02},
+    ),
     Edge("local_memory", "access.local_bytes", 104000, 100000),
     Edge("local_memory", "access.local_frac", 0.052, 0.05),
     Edge("small_grid", "occupancy.waves", 0.96, 1),

@@ -31,12 +31,16 @@ def names(finding: str, *, limiter: str | None = None, **quantities: float | Non
 # ---- what fills the SMs -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("busy", "gain"), [(0.9, 0.49e6), (0.96, None)])
+@pytest.mark.parametrize(("busy", "gain"), [(0.9, 0.75e6), (0.96, None)])
 def test_an_alu_gives_back_no_more_than_issue_slots_leave_and_nothing_at_its_roof(
     busy: float, gain: float | None
 ) -> None:
     full = {"utilisation.compute": busy, "scheduler.compute_busy_frac": busy, "utilisation.alu": busy}
-    rest = {"utilisation.issue": 0.51, "utilisation.memory": 0.01, "utilisation.fp32": 0.01}
+    rest = {
+        "utilisation.issue": 0.7,
+        "utilisation.memory": 0.01,
+        "utilisation.fp32": 0.01,
+    }  # 0.45 of the slots go to the ALU
     assert gain_ns("integer_pipe", full | rest) == (None if gain is None else pytest.approx(gain))
     assert names("integer_pipe", limiter="alu", **full, **rest) == {"integer_pipe"}
 
