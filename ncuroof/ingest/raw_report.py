@@ -50,6 +50,7 @@ RAW_INSTRUCTIONS = pl.Schema(
         "barriers": pl.List(pl.UInt32),  # numbers of the barriers at which warps sampled here wait, likewise
         "n_loads": pl.UInt32(),  # loads in flight, if warps wait for data here; else null
         "waits_for_atomic": pl.Boolean(),  # whether what warps wait for here is an atomic's result; null if not known
+        "opcode": pl.UInt16(),  # the low nine bits of its machine code; null where that is not known, and on chips before 7.0
         "file": pl.String(),  # name of the source file, without its folder; null if the line is not known
         "line": pl.Int64(),
         "text": pl.String(),  # that line, stripped, if its file was imported into the report; else null

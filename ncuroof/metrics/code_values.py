@@ -25,6 +25,8 @@ _GENERATOR_PARTS = {
 }
 """By quantity: the measure that is summed over the lines of cuRAND's header, and the measure whose kernel total divides it."""
 
+_XU_SAMPLES = "instructions.xu_sample_frac"
+
 _GENERATOR_HEADER = "curand_kernel.h"
 
 _EXECUTED, _THREADS, _THREADS_ON = "inst_executed", "thread_inst_executed", "thread_inst_executed_true"
@@ -161,8 +163,10 @@ def _product(extents: list[float | None]) -> float | None:
     return None if None in extents else prod(filter(None, extents))
 
 
-def generator_shares(lines: pl.DataFrame) -> pl.DataFrame:
-    """Return the shares `_GENERATOR_PARTS` of cuRAND's header, one row per kernel that has LINES.
+def shares_by_lines(lines: pl.DataFrame) -> pl.DataFrame:
+    """Return shares of a kernel's totals, one row per kernel that has LINES.
+
+    They are `_GENERATOR_PARTS` of cuRAND's header, and `_XU_SAMPLES`, the share of the samples that are at instructions of XU.
 
     Args:
         lines: LINES.
@@ -176,4 +180,5 @@ def generator_shares(lines: pl.DataFrame) -> pl.DataFrame:
         ).alias(name)
         for name, (part, whole) in _GENERATOR_PARTS.items()
     ]
-    return lines.group_by("id", maintain_order=True).agg(shares)
+    samples, of_xu = (total.filter(pl.col("measure") == measure).first() for measure in ("samples", "xu_samples"))
+    return lines.group_by("id", maintain_order=True).agg(*shares, (of_xu / samples).alias(_XU_SAMPLES))

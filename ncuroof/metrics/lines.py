@@ -103,7 +103,7 @@ def _with_codes(instructions: pl.DataFrame, by_line: Mapping[str, ByLine]) -> pl
     coded = sorted({name for each in by_line.values() for name in each.only} & set(instructions.columns))
     is_asked = {name: pl.col(name).is_not_null().any().over("id") for name in coded}
     return instructions.with_columns(
-        pl.when(is_asked[name]).then(pl.col(name).fill_null(0)).alias(name) for name in coded
+        pl.when(is_asked[name]).then(pl.col(name).fill_null(0).cast(pl.Float64)).alias(name) for name in coded
     )
 
 

@@ -12,7 +12,7 @@ from ncuroof.errors import UnitError
 from ncuroof.ingest import CounterSelection, RawReport
 from ncuroof.metrics.catalogue import BREAKDOWNS, DEVICE_NAME, Catalogue, load_catalogue
 from ncuroof.metrics.chart_values import with_chart_values
-from ncuroof.metrics.code_values import BY_CODE, generator_shares, values_by_code
+from ncuroof.metrics.code_values import BY_CODE, shares_by_lines, values_by_code
 from ncuroof.metrics.families import families_by_lines, families_of
 from ncuroof.metrics.launch_order import gaps_of
 from ncuroof.metrics.limiters import busiest_counters, with_limiters
@@ -128,7 +128,7 @@ def measure(
         .collect()
     )
     lines = measure_lines(reports, catalogue.by_line)
-    kernels = kernels.join(generator_shares(lines), on="id", how="left", maintain_order="left")
+    kernels = kernels.join(shares_by_lines(lines), on="id", how="left", maintain_order="left")
     is_non_kernel = (pl.col("workload") != "kernel").cast(pl.Float64).alias("check.non_kernel")
     kernels = kernels.with_columns(families_by_lines(kernels, lines), is_non_kernel)
     kernels = with_limiters(kernels, catalogue)

@@ -16,6 +16,8 @@ from tests.support.ncu import find_ncu, print_page
 from tests.support.report_writer import Instances, Kernel, Uint32, write_report
 
 DIVIDE = "_Z6dividePfi"
+LDC, F2I = 0x182, 0x105
+"""Opcodes of what nvdisasm shows of the compiled code: constants are loaded first, and an index is converted at 0x70."""
 WANTED = CounterSelection(frozenset({"gpu__time_duration.sum"}), by_instruction=frozenset({"inst_executed", "samples"}))
 
 
@@ -44,18 +46,19 @@ def test_each_instruction_has_its_line_and_its_counters(tmp_path: Path) -> None:
             "barriers": None,
             "n_loads": None,
             "waits_for_atomic": None,
+            "opcode": opcode,
             "file": file,
             "line": line,
             "text": None,
             "callers": callers,
             **counters,
         }
-        for number, (file, line, callers, counters) in enumerate(
+        for number, (opcode, file, line, callers, counters) in enumerate(
             (
-                ("inlined.cu", 3, None, {"inst_executed": 8.0, "samples": None}),
-                ("inlined.cu", 4, None, {"inst_executed": 8.0, "samples": 5.0}),
-                ("inlined.h", 4, "inlined.h:8\ninlined.cu:4", {"inst_executed": 4.0, "samples": 3.0}),
-                (None, None, None, {"inst_executed": 1.0, "samples": None}),  # behind the function's end
+                (LDC, "inlined.cu", 3, None, {"inst_executed": 8.0, "samples": None}),
+                (LDC, "inlined.cu", 4, None, {"inst_executed": 8.0, "samples": 5.0}),
+                (F2I, "inlined.h", 4, "inlined.h:8\ninlined.cu:4", {"inst_executed": 4.0, "samples": 3.0}),
+                (None, None, None, None, {"inst_executed": 1.0, "samples": None}),  # behind the function's end
             )
         )
     ]

@@ -12,7 +12,7 @@ from ncuroof.analysis import Reports
 from ncuroof.ingest.code.arithmetic import OPERATIONS
 from ncuroof.ingest.raw_report import RAW_INSTRUCTIONS, RawReport
 from ncuroof.metrics import measure, selection
-from ncuroof.metrics.code_values import generator_shares
+from ncuroof.metrics.code_values import shares_by_lines
 from ncuroof.tables import LINES
 from tests.support.raw import raw_report
 
@@ -130,7 +130,7 @@ def test_no_more_warps_are_idle_than_those_beyond_the_executions_of_one_access(
     )
 
 
-def test_what_curands_header_does_is_told_by_lines() -> None:
+def test_what_curands_header_does_and_where_samples_are_is_told_by_lines() -> None:
     header, own = "curand_kernel.h", "monte_carlo.cu"
     rows = [
         (0, "memory_instructions", header, 80.0, 0.8),
@@ -139,13 +139,14 @@ def test_what_curands_header_does_is_told_by_lines() -> None:
         (0, "global_loads", header, 20.0, 0.2),  # another line
         (0, "instructions", header, 600.0, 0.6),
         (0, "instructions", own, 400.0, 0.4),
-        (0, "samples", header, 9.0, 0.9),
+        (0, "samples", header, 90.0, 0.9),  # of 100
+        (0, "xu_samples", own, 3.0, 0.1),  # of 30
         (1, "instructions", own, 10.0, 1.0),
     ]
     columns = ("id", "measure", "file", "value", "frac")
-    found = generator_shares(pl.DataFrame(rows, schema=columns, orient="row"))
-    assert found.rows() == [(0, pytest.approx(0.7), pytest.approx(0.6)), (1, None, 0.0)]
-    assert generator_shares(pl.DataFrame(schema=LINES)).rows() == []
+    found = shares_by_lines(pl.DataFrame(rows, schema=columns, orient="row"))
+    assert found.rows() == [(0, pytest.approx(0.7), pytest.approx(0.6), pytest.approx(0.3)), (1, None, 0.0, None)]
+    assert shares_by_lines(pl.DataFrame(schema=LINES)).rows() == []
 
 
 def test_a_generator_that_is_set_up_within_a_kernel_is_told_before_its_loads() -> None:

@@ -39,6 +39,23 @@ def test_instructions_of_a_line_are_added_and_have_a_share_of_all() -> None:
     assert lines("instructions", found) == [(0, 8, 60.0, 0.6), (0, 7, 30.0, 0.3)]
 
 
+def test_instructions_of_a_pipe_are_known_by_their_opcodes() -> None:
+    iadd3, imad, mufu, ldg = 0x10, 0x24, 0x108, 0x181
+    found = report(
+        {"line": 7, "opcode": iadd3, "inst_executed": 30, "smsp__pcsamp_sample_count": 5},
+        {"line": 7, "opcode": ldg, "inst_executed": 500, "smsp__pcsamp_sample_count": 90},
+        {"line": 8, "opcode": iadd3, "inst_executed": 10, "smsp__pcsamp_sample_count": 5},
+        {"line": 8, "opcode": imad, "inst_executed": 60, "smsp__pcsamp_sample_count": 5},
+        {"line": 9, "opcode": mufu, "inst_executed": 20, "smsp__pcsamp_sample_count": 95},
+    )
+    assert lines("alu_instructions", found) == [(0, 7, 30.0, 0.75), (0, 8, 10.0, 0.25)]
+    assert lines("integer_multiply_adds", found) == [(0, 8, 60.0, 1.0)]
+    assert lines("xu_instructions", found) == [(0, 9, 20.0, 1.0)]
+    assert lines("xu_samples", found) == [(0, 9, 95.0, 1.0)]
+    assert measure([found]).kernels["instructions.xu_sample_frac"].to_list() == [pytest.approx(95 / 200)]
+    assert lines("alu_instructions", report({"line": 7, "inst_executed": 30})) == []  # code that is not known
+
+
 def test_samples_of_stalled_warps_are_those_that_neither_issue_nor_could() -> None:
     samples, stalled = "smsp__pcsamp_sample_count", "smsp__pcsamp_warps_issue_stalled_"
     found = report(

@@ -99,6 +99,11 @@ class LoadedCode:
         scoreboards, number, _ = self._scoreboards(address)
         return scoreboards.waits_for_atomic(number)
 
+    def opcode(self, address: int) -> int | None:
+        """Return the low nine bits of the instruction at an address; None if it is not known."""
+        scoreboards, number, _ = self._scoreboards(address)
+        return scoreboards.opcode(number)
+
     def _scoreboards(self, address: int) -> tuple[Scoreboards, int, int]:
         """Return the scoreboards of the function at an address, the instruction's number in it (-1: none), and its load address."""
         function, start = self._function(address)

@@ -71,6 +71,10 @@ class Scoreboards:
                 if len(sources) < _MOST_BRANCHES:
                     sources.append(number)
 
+    def opcode(self, number: int) -> int | None:
+        """Return the opcode of an instruction: its low nine bits; None if there is no such instruction."""
+        return self._opcode(number) if 0 <= number < len(self._words) else None
+
     def awaited_by(self, number: int) -> list[int]:
         """Return the numbers of the instructions that an instruction waits for, nearest first; empty if not known."""
         if number not in self._awaited and 0 <= number < len(self._words):
