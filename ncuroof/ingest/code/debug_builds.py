@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from ncuroof.ingest.code.elf import Image, is_image
 from ncuroof.ingest.code.modules import CodeModule, kernel_spans, module_of
-from ncuroof.ingest.container import Container
+from ncuroof.ingest.framing import Framing
 from ncuroof.ingest.stored import Content
 from ncuroof.ingest.wire import WireError
 
@@ -17,21 +17,21 @@ REGISTERS_OF_VARIABLES = b".nv_debug_info_reg_sass"
 """A section that ptxas writes for `nvcc -G`, but not for `-lineinfo` or `-G -dopt=on`."""
 
 
-def debug_builds(content: Content, container: Container, modules: Mapping[int, CodeModule]) -> tuple[bool | None, ...]:
+def debug_builds(content: Content, framing: Framing, modules: Mapping[int, CodeModule]) -> tuple[bool | None, ...]:
     """Return for each workload whether its code is a debug build, None if the report does not say.
 
     The result is empty if the report says so for no workload.
 
     Args:
         content: the report's bytes.
-        container: its blocks.
+        framing: its blocks.
         modules: the code in the report, by reference.
     """
     builds = {module: _build(module.image) for module in modules.values()}
     found = set(builds.values())
     if found == {None}:
         return ()  # the report omits all code
-    spans = list(kernel_spans(container))
+    spans = list(kernel_spans(framing))
     if found == {False}:  # the usual case: the kernels need not be matched to modules
         return tuple(None if span is None else False for span in spans)
     of_spans = (None if span is None else module_of(content, span, modules) for span in spans)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ncuroof.ingest.container import Container
+from ncuroof.ingest.framing import Framing
 from ncuroof.ingest.native.schema import messages
 from ncuroof.ingest.stored import Content, part
 
@@ -35,11 +35,11 @@ class CodeModule:
         self.address_by_function |= {each.name: each.address for each in source.loaded.functions if each.address}
 
 
-def code_modules(content: Content, container: Container) -> dict[int, CodeModule]:
+def code_modules(content: Content, framing: Framing) -> dict[int, CodeModule]:
     """Return the modules that a report stores, by the reference number that kernels use; malformed ones are left out."""
     modules: dict[int, CodeModule] = {}
-    for block in container.blocks:
-        for span in block.spans[: block.n_sources]:
+    for block in framing.blocks:
+        for span in block.sources:
             source = decoded("Source", content, span)
             if source is not None:
                 modules.setdefault(source.reference, CodeModule()).add(source)
@@ -70,9 +70,9 @@ def module_of(content: Content, span: tuple[int, int], modules: Mapping[int, Cod
     return None if kernel is None else kernel[0]
 
 
-def kernel_spans(container: Container) -> Iterator[tuple[int, int] | None]:
+def kernel_spans(framing: Framing) -> Iterator[tuple[int, int] | None]:
     """Yield for each workload, in file order, its span if it is a kernel, else None."""
-    for block in container.blocks:
+    for block in framing.blocks:
         yield from (span if kind == "kernel" else None for kind, span in block.results)
 
 

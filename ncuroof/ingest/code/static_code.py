@@ -12,7 +12,7 @@ from ncuroof.ingest.code.arithmetic import operations_in
 from ncuroof.ingest.code.elf import Image
 from ncuroof.ingest.code.modules import CodeModule, kernel_spans, located
 from ncuroof.ingest.code.thread_indices import unread_in
-from ncuroof.ingest.container import Container
+from ncuroof.ingest.framing import Framing
 from ncuroof.ingest.stored import Content
 from ncuroof.ingest.wire import WireError
 
@@ -35,19 +35,19 @@ class StaticCode:
 
 
 def static_code(
-    content: Content, container: Container, modules: Mapping[int, CodeModule], rows: Iterable[int]
+    content: Content, framing: Framing, modules: Mapping[int, CodeModule], rows: Iterable[int]
 ) -> list[StaticCode]:
     """Return what the code of each workload says; nothing is known of it if the report does not contain the code.
 
     Args:
         content: the report's bytes.
-        container: its blocks.
+        framing: its blocks.
         modules: the code in the report, by reference.
         rows: workload rows, the most important first.
     """
     if modules and not any(module.image for module in modules.values()):
         return []
-    spans = list(kernel_spans(container))
+    spans = list(kernel_spans(framing))
     found = [StaticCode()] * len(spans)
     n_left = _MOST_BYTES
 
