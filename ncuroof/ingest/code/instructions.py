@@ -77,7 +77,7 @@ def read_instructions(
         rows: workload rows, the most important first.
     """
     table = _Table()
-    names = _strings(framing) if any(module.image for module in modules.values()) else []
+    names = _strings(framing) if any(module.code for module in modules.values()) else []
     wanted = _Wanted(names, selection)
     if not wanted.with_lines and not wanted.without:
         return table.frame()
@@ -157,8 +157,8 @@ class _Table:
 def _code(module: CodeModule) -> DecodedModule | None:
     """Return the decoded code of a module; None if it has none or it is malformed."""
     with contextlib.suppress(WireError):
-        if module.image:
-            return DecodedModule(module)
+        if module.image is not None:
+            return DecodedModule(module, module.image)
     return None
 
 
