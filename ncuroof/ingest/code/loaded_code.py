@@ -11,7 +11,8 @@ from ncuroof.ingest.code.elf import Image
 from ncuroof.ingest.code.imported_sources import ImportedSources
 from ncuroof.ingest.code.line_tables import LineTable, LineTables, Place
 from ncuroof.ingest.code.modules import CodeModule
-from ncuroof.ingest.code.scoreboards import INSTRUCTION_BYTES, Scoreboards
+from ncuroof.ingest.code.sass import INSTRUCTION_BYTES
+from ncuroof.ingest.code.scoreboards import Scoreboards
 from ncuroof.ingest.wire import WireError
 
 _LINE_TABLE = b".debug_line\0"
