@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import cycle, islice
 from typing import TYPE_CHECKING
 
-from ncuroof.ingest.container import walk
+from ncuroof.ingest.framing import walk
 from tests.support.constructed_counters import kernel
 from tests.support.demo import PLANTED, REPORT
 from tests.support.report_writer import Instances, Kernel, Metric, Session, write_report

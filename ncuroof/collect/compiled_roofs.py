@@ -63,9 +63,9 @@ def l2_read(torch: Any, device: str) -> tuple[float, Callable[[], object]]:
     """Return the bytes of one call, and the call: every block reads a buffer of a quarter of L2 repeatedly, bypassing L1.
 
     Raises:
-        RuntimeError: there is no GPU, or the kernel cannot be compiled.
+        RuntimeError: the kernel cannot be compiled.
     """
-    properties = _properties(torch, device)
+    properties = torch.cuda.get_device_properties(device)
     n_blocks = _L2_BLOCKS_PER_SM * properties.multi_processor_count
     n_groups = max(properties.L2_cache_size // 4 // _L2_STEP_BYTES, 1)
     buffer = torch.rand(n_groups * _L2_STEP_BYTES // 4, device=device)
@@ -80,9 +80,9 @@ def shared_read(torch: Any, device: str) -> tuple[float, Callable[[], object]]:
     """Return the bytes of one call, and the call: every thread reads 16 bytes of shared memory per load, without bank conflicts.
 
     Raises:
-        RuntimeError: there is no GPU, or the kernel cannot be compiled.
+        RuntimeError: the kernel cannot be compiled.
     """
-    properties = _properties(torch, device)
+    properties = torch.cuda.get_device_properties(device)
     n_blocks = _SHARED_BLOCKS_PER_SM * properties.multi_processor_count
     out = torch.empty(1, device=device)
     kernel = _compiled(torch, "shared_read")
@@ -93,9 +93,3 @@ def shared_read(torch: Any, device: str) -> tuple[float, Callable[[], object]]:
 def _compiled(torch: Any, name: str) -> Any:
     """Return a kernel of `_SOURCE`; PyTorch's runtime compiler (2.9 and later) has no public name."""
     return torch.cuda._compile_kernel(_SOURCE, name)  # noqa: SLF001
-
-
-def _properties(torch: Any, device: str) -> Any:
-    if device == "cpu":
-        raise RuntimeError("expected a GPU, found the CPU")
-    return torch.cuda.get_device_properties(device)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from ncuroof.collect.run import Outcome
 from ncuroof.collect.settings import Failure
@@ -70,15 +70,18 @@ def why_nothing(
     )
 
 
-def refusal(said: str, failures: Sequence[Failure]) -> ProfilingError | None:
+def refusal(said: str, failures: Sequence[Failure], passed_over: Collection[str] = ()) -> ProfilingError | None:
     """Return the error if ncu's output says that it refuses its options or cannot work on this machine; None if it does not.
 
     Args:
         said: all that ncu printed.
         failures: of profiles/collect.toml.
+        passed_over: ids of failures that are no refusal.
     """
     errors = [line for line in said.splitlines() if line.startswith(_ERROR)]
     failure = known_failure(errors, failures)
+    if failure is not None and failure.id in passed_over:
+        return None
     if failure is not None:
         said_by_ncu = next(line for line in errors if failure.pattern.search(line))
         return ProfilingError(

@@ -134,7 +134,8 @@ def _ask_ncu(recorder: Recorder) -> None:
             )
         except (OSError, subprocess.TimeoutExpired):  # the recording will fail too and say why
             return
-    error = refusal(done.stdout + done.stderr, recorder.settings.failures) if done.returncode else None
-    passed_over = (*_OF_NOTHING, *([_NO_DRIVER] if recorder.program.launcher else []))
-    if error is not None and not any(f"({name})" in str(error) for name in passed_over):
-        raise error
+    if done.returncode:
+        passed_over = (*_OF_NOTHING, *([_NO_DRIVER] if recorder.program.launcher else []))
+        error = refusal(done.stdout + done.stderr, recorder.settings.failures, passed_over)
+        if error is not None:
+            raise error

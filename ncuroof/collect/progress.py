@@ -13,7 +13,6 @@ _EXIT_STATUS = re.compile(r"==ERROR== The application returned an error code \((
 _MARK = "=="
 _CONNECTED = "==PROF== Connected to process"
 _MESSAGE = re.compile(r"==(?:ERROR|WARNING)== .+")
-_NOTHING = re.compile(r"No (?:kernels|graphs|ranges) were profiled")
 _MOST_MESSAGES = 200
 _MOST_LINE = 2**16
 """Characters of an unfinished line to keep: the program's output may come without line ends."""
@@ -32,7 +31,6 @@ class Progress:
         reports: paths of reports that ncu has written.
         exit_status: the program's, where ncu says that it is not 0.
         is_connected: ncu attached to a process that used CUDA.
-        is_empty: ncu says that nothing was profiled.
         messages: ncu's errors and warnings, without repeats, at most the last `_MOST_MESSAGES`.
     """
 
@@ -44,7 +42,6 @@ class Progress:
     reports: tuple[str, ...] = ()
     exit_status: int | None = None
     is_connected: bool = False
-    is_empty: bool = False
     messages: tuple[str, ...] = ()
 
 
@@ -89,11 +86,7 @@ class ProgressReader:
             state = replace(state, exit_status=int(match[1]))
         if (match := _MESSAGE.search(line)) and match[0] not in state.messages:
             state = replace(state, messages=(*state.messages, match[0])[-_MOST_MESSAGES:])
-        self.state = replace(
-            state,
-            is_connected=state.is_connected or _CONNECTED in line,
-            is_empty=state.is_empty or _NOTHING.search(line) is not None,
-        )
+        self.state = replace(state, is_connected=state.is_connected or _CONNECTED in line)
 
 
 def _at(state: Progress, match: re.Match[str], line: str) -> Progress:

@@ -9,10 +9,9 @@ Source: He, "Strangely, Matrix Multiplications on GPUs Run Faster When Given 'Pr
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from statistics import median, quantiles
 from typing import Any
 
@@ -64,23 +63,19 @@ def measure(
 
     Args:
         torch: the imported module.
-        device: PyTorch's device; "cpu" for tests.
+        device: PyTorch's device.
         seconds: time to spend on each roof.
-        matrix: rows and columns of the matrices.
+        matrix: rows and columns of the matrices; FP64's are at most 4096.
         has_fp64_tensor_cores: FP64 products run on tensor cores: their roof is "tensor_fp64", else "fp64", with smaller matrices.
     """
-    properties = torch.cuda.get_device_properties(device) if device != "cpu" else None
-    gpu = properties.name if properties else "CPU"
-    capability = f"{properties.major}.{properties.minor}" if properties else "0.0"
-    sm_count = properties.multi_processor_count if properties else 0
-    # streams, events and our own kernels use the current device
-    with nullcontext() if device == "cpu" else torch.cuda.device(device):
+    properties = torch.cuda.get_device_properties(device)
+    with torch.cuda.device(device):  # streams, events and our own kernels use the current device
         builders = _builders(torch, device, matrix, has_fp64_tensor_cores)
         found = [(name, _attempt(torch, device, build, seconds)) for name, build in builders]
     return Calibration(
-        gpu=gpu,
-        compute_capability=capability,
-        sm_count=sm_count,
+        gpu=properties.name,
+        compute_capability=f"{properties.major}.{properties.minor}",
+        sm_count=properties.multi_processor_count,
         torch_version=str(torch.__version__),
         cuda_version=torch.version.cuda,
         roofs=tuple(roof for _, roof in found if isinstance(roof, ReachedRoof)),
@@ -100,20 +95,18 @@ def _reach(torch: Any, device: str, case: Case, seconds: float) -> ReachedRoof:
     for _ in range(3):
         case.call()
     n_calls = 1
-    while (elapsed := _elapsed_s(torch, device, case.call, n_calls)) < _BATCH_S:
+    while (elapsed := _elapsed_s(torch, case.call, n_calls)) < _BATCH_S:
         n_calls *= max(2, int(_BATCH_S / max(elapsed, 1e-6)) + 1)
     n_repeats = max(_LEAST_REPEATS, int(seconds / elapsed))
     # a GPU at its power limit takes about 0.1 s to settle on a clock that it can hold
     for _ in range(n_repeats // 2):
-        _elapsed_s(torch, device, case.call, n_calls)
+        _elapsed_s(torch, case.call, n_calls)
     readings: list[float | None] = []
 
     def read_clock() -> None:
         readings.append(_sm_clock_hz(torch, device))
 
-    rates = [
-        n_calls * case.amount / _elapsed_s(torch, device, case.call, n_calls, read_clock) for _ in range(n_repeats)
-    ]
+    rates = [n_calls * case.amount / _elapsed_s(torch, case.call, n_calls, read_clock) for _ in range(n_repeats)]
     middle, tenths = median(rates), quantiles(rates, n=10, method="inclusive")
     spread = (tenths[-1] - tenths[0]) / middle
     clocks = [each for each in readings if each is not None]
@@ -122,18 +115,9 @@ def _reach(torch: Any, device: str, case: Case, seconds: float) -> ReachedRoof:
 
 
 def _elapsed_s(
-    torch: Any,
-    device: str,
-    call: Callable[[], object],
-    n_calls: int,
-    meanwhile: Callable[[], None] | None = None,
+    torch: Any, call: Callable[[], object], n_calls: int, meanwhile: Callable[[], None] | None = None
 ) -> float:
     """Return how long `n_calls` calls take, in s; `meanwhile` is called while the GPU works on them."""
-    if device == "cpu":
-        start = time.perf_counter()
-        for _ in range(n_calls):
-            call()
-        return time.perf_counter() - start
     before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     before.record()
     for _ in range(n_calls):
@@ -148,7 +132,7 @@ def _elapsed_s(
 def _builders(torch: Any, device: str, matrix: int, has_fp64_tensor_cores: bool) -> Iterator[tuple[str, Builder]]:
     """Yield the name of each measurement and a function that sets it up, so that its buffers exist only while it runs."""
     for name in ("copy", "read", "write", "triad"):
-        yield f"dram {name}", lambda name=name: _dram(torch, device, name, matrix)  # type: ignore[misc]
+        yield f"dram {name}", partial(_dram, torch, device, name)
     yield (
         "l2 read",
         lambda: Case(
@@ -162,16 +146,16 @@ def _builders(torch: Any, device: str, matrix: int, has_fp64_tensor_cores: bool)
         ),
     )
     if has_fp64_tensor_cores:
-        yield "tensor_fp64", lambda: _product(torch, device, "tensor_fp64", min(matrix, _FP64_MATRIX))
+        yield "tensor_fp64", partial(_product, torch, device, "tensor_fp64", min(matrix, _FP64_MATRIX))
     else:
-        yield "fp64", lambda: _product(torch, device, "fp64", min(matrix, _SMALL_MATRIX))
+        yield "fp64", partial(_product, torch, device, "fp64", min(matrix, _SMALL_MATRIX))
     for precision in ("fp32", "tensor_tf32", "tensor_bf16", "tensor_fp16", "tensor_fp8", "tensor_int8"):
-        yield precision, lambda precision=precision: _product(torch, device, precision, matrix)  # type: ignore[misc]
+        yield precision, partial(_product, torch, device, precision, matrix)
 
 
-def _dram(torch: Any, device: str, name: str, matrix: int) -> Case:
-    free = torch.cuda.mem_get_info(device)[0] if device != "cpu" else 4 * matrix * matrix / _DRAM_SHARE
-    n_numbers = int(min(_DRAM_SHARE * free, _MOST_DRAM_BYTES)) // 4
+def _dram(torch: Any, device: str, name: str) -> Case:
+    free_bytes, _ = torch.cuda.mem_get_info(device)
+    n_numbers = int(min(_DRAM_SHARE * free_bytes, _MOST_DRAM_BYTES)) // 4
     a = torch.rand(n_numbers, device=device)
     n_bytes = 4.0 * n_numbers
     if name == "read":
@@ -214,8 +198,6 @@ def _product(torch: Any, device: str, precision: str, matrix: int) -> Case:
 
 def _sm_clock_hz(torch: Any, device: str) -> float | None:
     """Return the current SM clock; None where PyTorch cannot read it."""
-    if device == "cpu":
-        return None
     nvml_error = getattr(getattr(torch.cuda, "pynvml", None), "NVMLError", RuntimeError)
     try:
         return 1e6 * float(torch.cuda.clock_rate(device))

@@ -168,7 +168,7 @@ class Recorder:
             return self._record()
 
     def _record(self) -> Recording:
-        by_rank = self.count() if self.counts_first else {}
+        by_rank = self.counting_run.count() if self.counts_first else {}
         counts = together(by_rank.values()) if by_rank else self.traced()
         selection = self.select(counts)
         with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder:
@@ -217,10 +217,6 @@ class Recorder:
             CountsError: the trace cannot be read, is not a trace, or holds no kernel.
         """
         return None if self.request.trace is None else read_trace(self.request.trace)
-
-    def count(self) -> dict[int | None, Counts]:
-        """Run the program once without ncu and return how often each kernel ran, by rank; see `CountingRun.count`."""
-        return self.counting_run.count()
 
     def select(self, counts: Counts | None) -> Selection:
         """Return which launches to record, given the counts or None, and tell the user what that costs."""

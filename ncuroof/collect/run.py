@@ -295,7 +295,6 @@ def _merged(parts: Sequence[Progress]) -> Progress:
         reports=tuple(report for part in parts for report in part.reports),
         exit_status=next((part.exit_status for part in parts if part.exit_status is not None), None),
         is_connected=any(part.is_connected for part in parts),
-        is_empty=any(part.is_empty for part in parts),
         messages=tuple(dict.fromkeys(message for part in parts for message in part.messages)),
     )
 

@@ -8,6 +8,7 @@ import polars as pl
 
 from ncuroof.expected.calls import expected_calls, peaks_by_device
 from ncuroof.expected.modules import expected_modules
+from ncuroof.expected.operators import expected_operators
 from ncuroof.expected.utilisation import ModelUtilisation, model_utilisation
 from ncuroof.words import CeilingSource
 
@@ -20,11 +21,13 @@ class Expected:
 
     Attributes:
         calls: CALLS, one row per operator call, in the order of the run.
+        operators: OPERATORS, the most time above the roofline first.
         modules: MODULES, the longest first.
         utilisation: model FLOP utilisation of a run whose calls are all on one GPU; None for several GPUs, or if unknown.
     """
 
     calls: pl.DataFrame
+    operators: pl.DataFrame
     modules: pl.DataFrame
     utilisation: ModelUtilisation | None
 
@@ -49,4 +52,4 @@ def expect(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataFrame, wa
     of_device = {name: peak for (device, name), peak in peaks.items() if device in devices}
     on_device = kernels.filter(pl.col("device").is_in(devices))
     utilisation = model_utilisation(calls, on_device, of_device, wall_ns) if len(devices) == 1 else None
-    return Expected(calls, expected_modules(calls), utilisation)
+    return Expected(calls, expected_operators(calls), expected_modules(calls), utilisation)

@@ -11,6 +11,7 @@ from ncuroof.diagnosis import UNEVEN
 from ncuroof.expected.element_types import element_type
 from ncuroof.expected.ranges import Place, place
 from ncuroof.expected.schemas import CALLS
+from ncuroof.metrics.torch_ranges import torch_range
 from ncuroof.model import Operation, recorded_operator
 from ncuroof.tables import CEILINGS, KERNELS, WORK, check, conform
 from ncuroof.words import SPARSE_SUFFIX, CeilingSource
@@ -100,10 +101,11 @@ def _groups(whole: pl.DataFrame, work: pl.DataFrame, named: Mapping[tuple[str, .
     launches = whole.with_columns(
         pl.Series("path", ["\x1f".join(key) if key in named else None for key in keys], dtype=pl.String),
         pl.Series("text", [named.get(key) for key in keys], dtype=pl.String),
+        pl.Series("is_numbered", [torch_range(named.get(key, "")).op_id is not None for key in keys], dtype=pl.Boolean),
     )
     run = pl.struct("source", "process_id", "path").rle_id()
     again = (pl.col("name") == pl.col("name").first()) & (pl.col("grid") == pl.col("grid").first())
-    restarts = pl.when(pl.col("text").str.contains(", op_id = ")).then(0).otherwise(again.cum_sum().over("run"))
+    restarts = pl.when("is_numbered").then(0).otherwise(again.cum_sum().over("run"))
     is_timed = pl.col("duration_ns").is_not_null().all()
     return list(
         launches.with_columns(run.alias("run"))
@@ -139,6 +141,7 @@ def _call(
 ) -> dict[str, Any]:
     path = tuple(group["nvtx_recorded"][0])
     found, text = places[path], named[path]
+    named_operator = torch_range(text)
     flop_by_precision = _flop_by_precision(group["did"])
     dtype = element_type([name for name in flop_by_precision if name.startswith(_TENSOR)], group["name"])
     operation = recorded_operator(text, dtype=dtype or _OF_ANY_TYPE)
@@ -154,8 +157,9 @@ def _call(
         "call": number,
         "ids": group["id"],
         "device": group["device"],
-        "operator": text.partition(",")[0],
+        "operator": named_operator.name,
         "range": text,
+        "shapes": named_operator.shapes,
         "module": module,
         "is_backward": found.is_backward,
         "is_recomputed": found.is_recomputed,
@@ -164,7 +168,7 @@ def _call(
         "verdict": group["verdict"],
         "asked_precision": asked,
         "ran_precision": max(products, key=products.__getitem__, default=None),
-        "needed_flop": _needed(operation, text, counted),
+        "needed_flop": _needed(operation, counted, is_attention=_ATTENTION in named_operator.name),
         "counted_flop": counted,
         "compulsory_bytes": float(operation.bytes) if dtype is not None else None,
         "dram_bytes": group["dram_bytes"],
@@ -188,7 +192,7 @@ def _weighed(call: dict[str, Any], sheet: _Peaks) -> dict[str, Any]:
     return call | {"is_uneven": is_uneven, "work_weight": whole_ns / time_ns if is_uneven else number}
 
 
-def _needed(operation: Operation, text: str, counted: float | None) -> float:
+def _needed(operation: Operation, counted: float | None, *, is_attention: bool) -> float:
     """Return the FLOPs of an operator's products, without those that its gradient recomputes (flash attention's Q·Kᵀ).
 
     For attention, at most what was counted: ranges do not show what a mask leaves out.
@@ -196,7 +200,7 @@ def _needed(operation: Operation, text: str, counted: float | None) -> float:
     Source: Chowdhery et al., "PaLM", arXiv 2204.02311, appendix B: recomputation counts in hardware, not in model utilisation.
     """
     needed = float(operation.needed_matrix_flop)
-    if _ATTENTION in text.partition(",")[0] and counted:
+    if is_attention and counted:
         return min(needed, counted * needed / operation.matrix_flop)
     return needed
 

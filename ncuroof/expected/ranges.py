@@ -6,12 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-_OPERATOR = re.compile(r"^aten::\w+|, sizes = \[")
-"""Only ranges of operators contain sizes, including operators of other libraries and the user's autograd functions."""
+from ncuroof.metrics.torch_ranges import TorchRange, torch_range
+
 _AUTOGRAD = re.compile(r"^(autograd::|torch::autograd::|\w+Backward\d*\b|## )")
-_SEQUENCE = re.compile(r", seq = (\d{1,18})\b")
-_NUMBERS = re.compile(r"(, (seq|op_id) = -?\d{1,18}){1,2}$")
-"""PyTorch appends these to every range; without them, a user's `record_function` range has the same name each time."""
 _SHAPES = re.compile(r"\s*(\[[\d, ]*\](, )?)+$")
 _LONGEST = 1000
 """Longest range, in characters, whose trailing shapes are removed: the search takes time quadratic in the length."""
@@ -45,27 +42,27 @@ def place(ranges: Sequence[str]) -> Place:
     Args:
         ranges: texts of the ranges, the outermost first.
 
-    Source: PyTorch, torch/csrc/autograd/engine.cpp (`evaluate_function`), torch/csrc/profiler/util.cpp (getNvtxStr).
+    Source: PyTorch, torch/csrc/autograd/engine.cpp (`evaluate_function`).
     """
+    found = [torch_range(text) for text in ranges]
     autograd = [number for number, text in enumerate(ranges) if _AUTOGRAD.match(text)]
-    operators = [number for number, text in enumerate(ranges) if number not in autograd and _OPERATOR.search(text)]
+    operators = [number for number, each in enumerate(found) if number not in autograd and each.is_operator]
     modules = [number for number in range(len(ranges)) if number not in {*autograd, *operators}]
     return Place(
         operators=tuple(ranges[number] for number in reversed(operators)),
-        module=SEPARATOR.join(_name(ranges[number]) for number in modules) or None,
+        module=SEPARATOR.join(_without_shapes(found[number].name) for number in modules) or None,
         is_backward=bool(autograd),
         is_recomputed=bool(autograd and modules) and modules[-1] > autograd[0],
-        sequence=_innermost_number(ranges[number] for number in operators),
-        gradient_of=_innermost_number(ranges[number] for number in autograd),
+        sequence=_innermost_number(found[number] for number in operators),
+        gradient_of=_innermost_number(found[number] for number in autograd),
     )
 
 
-def _innermost_number(ranges: Iterable[str]) -> int | None:
-    numbers = [int(found[1]) for text in ranges if (found := _SEQUENCE.search(text))]
+def _innermost_number(ranges: Iterable[TorchRange]) -> int | None:
+    numbers = [each.sequence for each in ranges if each.sequence is not None]
     return numbers[-1] if numbers else None
 
 
-def _name(text: str) -> str:
-    """Return a module's range without input shapes: "encoder.layers.0 (Linear) [8, 512]" is the same layer for any shape."""
-    without_numbers = _NUMBERS.sub("", text)
-    return _SHAPES.sub("", without_numbers) if len(text) <= _LONGEST else without_numbers
+def _without_shapes(name: str) -> str:
+    """Return a module's name without input shapes: "encoder.layers.0 (Linear) [8, 512]" is the same layer for any shape."""
+    return _SHAPES.sub("", name) if len(name) <= _LONGEST else name

@@ -11,6 +11,7 @@ CALLS = pl.Schema(
         "device": pl.UInt32(),
         "operator": pl.String(),  # "aten::mm"
         "range": pl.String(),  # NVTX range that names the operator
+        "shapes": pl.String(),  # of its input tensors, those of scalars after the first left out: "[[100, 64], [64, 200]]"
         "module": pl.String(),  # module ranges around it, joined by "/"; null without any
         "is_backward": pl.Boolean(),
         "is_recomputed": pl.Boolean(),  # a forward operator repeated within a gradient (activation checkpointing)
@@ -31,6 +32,30 @@ CALLS = pl.Schema(
     }
 )
 """One row per call of an operator of known work: what it needed, and what its kernels did."""
+
+OPERATORS = pl.Schema(
+    {
+        "operator": pl.String(),  # as in CALLS
+        "shapes": pl.String(),
+        "id": pl.UInt32(),  # first launch of its longest call
+        "modules": pl.List(pl.String()),  # modules that call it, in the order of the run
+        "n_calls": pl.UInt32(),  # profiled ones
+        "n_represented": pl.Float64(),  # calls that these represent, themselves included
+        "is_uneven": pl.Boolean(),  # some of these have other sizes
+        "represented_ns": pl.Float64(),  # summed over the calls where it is known; null where it is for none
+        "above_ns": pl.Float64(),  # represented time minus weighted roofline time, each at least 0
+        "work_ratio": pl.Float64(),  # counted over needed work, both weighted, of the calls where both are known
+        "traffic_ratio": pl.Float64(),  # DRAM over compulsory bytes, in the same way
+        "excess_bytes": pl.Float64(),  # most DRAM bytes beyond the compulsory ones of a call; null if unknown
+        "asked_precision": pl.String(),  # this and the next two: of its first call
+        "ran_precision": pl.String(),
+        "verdict": pl.String(),
+        "remarks": pl.List(
+            pl.String()
+        ),  # other_sizes, off_tensor_cores, extra_work, extra_traffic, only_needed_traffic
+    }
+)
+"""One row per operator and shapes of its inputs, the most time above the roofline first, launches represented included."""
 
 MODULES = pl.Schema(
     {

@@ -14,7 +14,7 @@ from functools import lru_cache
 from itertools import islice
 
 from ncuroof.ingest import wire
-from ncuroof.ingest.container import Container
+from ncuroof.ingest.framing import Framing
 from ncuroof.ingest.stored import Content, Part, part
 
 # Field numbers, by message.
@@ -82,12 +82,12 @@ class EmbeddedChart:
         return frozenset(name for value in values for name in value.names())
 
 
-def read_charts(content: Content, container: Container) -> tuple[EmbeddedChart, ...]:
+def read_charts(content: Content, framing: Framing) -> tuple[EmbeddedChart, ...]:
     """Return the roofline charts of the first workload that has any, among the first few; empty if there are none.
 
     Workloads whose sections are malformed are skipped.
     """
-    for result, sections in islice(_results(content, container), _N_RESULTS_TRIED):
+    for result, sections in islice(_results(content, framing), _N_RESULTS_TRIED):
         try:
             charts = tuple(chart for section in _messages(result, sections) for chart in _of_section(section))
         except (wire.WireError, UnicodeDecodeError):
@@ -98,9 +98,9 @@ def read_charts(content: Content, container: Container) -> tuple[EmbeddedChart, 
     return ()
 
 
-def _results(content: Content, container: Container) -> Iterator[tuple[Part, int]]:
+def _results(content: Content, framing: Framing) -> Iterator[tuple[Part, int]]:
     """Yield each workload's encoded message, and the number of the field that holds its sections."""
-    for block in container.blocks:
+    for block in framing.blocks:
         for kind, span in block.results:
             yield part(content, *span), _KERNEL_SECTIONS if kind == "kernel" else _OTHER_SECTIONS
 

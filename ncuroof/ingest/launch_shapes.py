@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from ncuroof.ingest import wire
-from ncuroof.ingest.container import Container
+from ncuroof.ingest.framing import Framing
 from ncuroof.ingest.stored import Content, Part, part
 
 _COUNTER_BY_FIELD = {10: "launch__grid_dim", 11: "launch__block_dim"}
@@ -19,15 +19,15 @@ MARK = "launch__grid_dim_x"
 """A report with this counter stores launch shapes as counters, so this module is not needed."""
 
 
-def launch_shapes(content: Content, container: Container) -> pl.DataFrame | None:
+def launch_shapes(content: Content, framing: Framing) -> pl.DataFrame | None:
     """Return `launch__{grid,block}_dim_{x,y,z}` of all kernels, in file order.
 
     None if the report has workloads other than kernels or a result that cannot be read: the rows could then be misaligned.
     """
-    if any(block.n_workloads != block.n_results for block in container.blocks):
+    if any(kind != "kernel" for block in framing.blocks for kind, _ in block.results):
         return None
     try:
-        rows = [_shape(result) for result in _results(content, container)]
+        rows = [_shape(result) for result in _results(content, framing)]
     except wire.WireError:
         return None
     names = [f"{counter}_{axis}" for counter in _COUNTER_BY_FIELD.values() for axis in _AXIS_BY_FIELD.values()]
@@ -50,8 +50,8 @@ def believable(counters: pl.DataFrame) -> list[pl.Expr]:
     return columns
 
 
-def _results(content: Content, container: Container) -> Iterator[Part]:
-    for block in container.blocks:
+def _results(content: Content, framing: Framing) -> Iterator[Part]:
+    for block in framing.blocks:
         yield from (part(content, *span) for _, span in block.results)
 
 

@@ -19,9 +19,9 @@ from typing import Any
 import polars as pl
 
 from ncuroof.errors import MissingExtraError, ReportAccessError
-from ncuroof.ingest.contents import ALWAYS_STORED, GREATEST_VALUE, LEAST_VALUE, Contents, instances_text
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS, CounterSelection
+from ncuroof.ingest.result_tables import ALWAYS_STORED, GREATEST_VALUE, LEAST_VALUE, ResultTables, instances_text
 from ncuroof.ingest.stored import readable
 
 _RULE_TYPES = ("none", "ok", "optimization", "warning", "error")
@@ -58,7 +58,7 @@ class _Columns:
         )
 
 
-def read_contents(path: Path, selection: CounterSelection | None) -> Contents:
+def read_tables(path: Path, selection: CounterSelection | None) -> ResultTables:
     """Return the workloads of the report at `path` with the selected counters (None for all of them).
 
     Raises:
@@ -138,14 +138,14 @@ class _Collector:
         }
         self._demangled, self._mangled = module.IAction.NameBase_DEMANGLED, module.IAction.NameBase_MANGLED
 
-    def collect(self, actions: Iterable[Any]) -> Contents:
+    def collect(self, actions: Iterable[Any]) -> ResultTables:
         workloads: list[tuple[object, ...]] = []
         rules: list[tuple[object, ...]] = []
         for row, action in enumerate(actions):
             workloads.append(self._workload(row, action))
             rules += _rules(row, action)
         n_rows = len(workloads)
-        return Contents(
+        return ResultTables(
             workloads=pl.DataFrame(workloads, schema=RAW_WORKLOADS, orient="row"),
             counters=self._counters.frame(n_rows, pl.Float64),
             units=self._units,

@@ -24,13 +24,13 @@ from ncuroof.ingest.code.instructions import read_instructions
 from ncuroof.ingest.code.modules import code_modules
 from ncuroof.ingest.code.static_code import static_code
 from ncuroof.ingest.compressed import decompress
-from ncuroof.ingest.container import KNOWN_VERSION, SNIFF_BYTES, Container, FileKind, sniff, walk
-from ncuroof.ingest.contents import Contents
 from ncuroof.ingest.embedded_charts import counters_of, read_charts
+from ncuroof.ingest.framing import KNOWN_VERSION, SNIFF_BYTES, FileKind, Framing, sniff, walk
 from ncuroof.ingest.launch_shapes import MARK, believable, launch_shapes
 from ncuroof.ingest.processes import workload_processes
 from ncuroof.ingest.raw_report import CounterSelection, RawReport
 from ncuroof.ingest.readers import ReaderName, ReportSource, read_results
+from ncuroof.ingest.result_tables import ResultTables
 from ncuroof.ingest.session import read_session
 from ncuroof.ingest.stored import Content, LoadedFile, closing, part, readable
 
@@ -111,51 +111,51 @@ def _read(
     on_progress: Callable[[float], None],
 ) -> RawReport:
     name, content = stored.name, stored.content
-    container = walk(content, where=name)
-    loss = stored.loss or container.damage
-    if container.n_workloads == 0:
+    framing = walk(content, where=name)
+    loss = stored.loss or framing.damage
+    if framing.n_workloads == 0:
         raise _nothing_inside(name, loss)
-    charts = read_charts(content, container)
+    charts = read_charts(content, framing)
     selection = selection.and_names(counters_of(charts)) if selection is not None else None
-    is_plain = content is stored.file.content and container.damage is None
+    is_plain = content is stored.file.content and framing.damage is None
     source = ReportSource(
         name,
         content,
-        container,
+        framing,
         selection,
         path=path if is_plain else None,
         on_bytes=lambda n_bytes: on_progress(n_bytes / len(content)),
     )
-    contents, remark = read_results(source, reader)
-    n_read = contents.workloads.height
+    tables, remark = read_results(source, reader)
+    n_read = tables.workloads.height
     if n_read == 0:
         raise ReportFormatError(
             f"{name}: none of the report's kernels can be read",
             hint="the file is damaged; copy or record it again",
         )
-    session = read_session(block.header for block in container.blocks)
-    is_whole = n_read == container.n_workloads  # if results are lost, it is not known which
-    modules = code_modules(content, container) if is_whole else {}
-    rows = list(_one_of_each_first(contents))
-    code = static_code(content, container, modules, rows)
+    session = read_session(block.header for block in framing.blocks)
+    is_whole = n_read == framing.n_workloads  # if results are lost, it is not known which
+    modules = code_modules(content, framing) if is_whole else {}
+    rows = list(_one_of_each_first(tables))
+    code = static_code(content, framing, modules, rows)
     return RawReport(
         file=name,
         sha256=stored.file.sha256(),
         session=session,
-        workloads=contents.workloads,
-        processes=workload_processes(container, session.processes, n_read),
-        counters=_with_shapes(contents.counters, content, container),
-        units=contents.units,
-        texts=contents.texts,
-        rules=contents.rules,
-        sections=contents.sections,
+        workloads=tables.workloads,
+        processes=workload_processes(framing, session.processes, n_read),
+        counters=_with_shapes(tables.counters, content, framing),
+        units=tables.units,
+        texts=tables.texts,
+        rules=tables.rules,
+        sections=tables.sections,
         charts=charts,
-        damage=_damage(loss, n_read=n_read, n_workloads=container.n_workloads),
-        debug_builds=debug_builds(content, container, modules) if is_whole else (),
+        damage=_damage(loss, n_read=n_read, n_workloads=framing.n_workloads),
+        debug_builds=debug_builds(content, framing, modules) if is_whole else (),
         unread_indices=_if_any([each.unread_indices for each in code]),
         operations=_if_any([each.operations for each in code]),
-        instructions=read_instructions(content, container, modules, selection or CounterSelection(frozenset()), rows),
-        remarks=tuple(filter(None, (_newer(container.version), remark))),
+        instructions=read_instructions(content, framing, modules, selection or CounterSelection(frozenset()), rows),
+        remarks=tuple(filter(None, (_newer(framing.version), remark))),
     )
 
 
@@ -181,22 +181,22 @@ def report_content(path: Path) -> tuple[bytes, str | None]:
             return bytes(part(stored.content, 0, len(stored.content))), stored.loss
 
 
-def _with_shapes(counters: pl.DataFrame, content: Content, container: Container) -> pl.DataFrame:
+def _with_shapes(counters: pl.DataFrame, content: Content, framing: Framing) -> pl.DataFrame:
     """Return the counters with those of grid and block shape added, which old reports store outside the counters."""
-    shapes = None if MARK in counters.columns else launch_shapes(content, container)
+    shapes = None if MARK in counters.columns else launch_shapes(content, framing)
     if shapes is None or shapes.height != counters.height:
         return counters
     found = shapes.select(believable(counters))
     return counters.hstack(found.select(name for name in found.columns if name not in counters.columns))
 
 
-def _one_of_each_first(contents: Contents) -> Iterator[int]:
+def _one_of_each_first(tables: ResultTables) -> Iterator[int]:
     """Yield all row numbers: first the longest launch of each kernel and launch shape, then the other launches.
 
     Both groups are sorted by falling duration; without durations they are in file order.
     """
-    known = [name for name in (*_SHAPE, _TIME) if name in contents.counters.columns]
-    rows = contents.workloads.select("demangled_name").hstack(contents.counters.select(known)).with_row_index("row")
+    known = [name for name in (*_SHAPE, _TIME) if name in tables.counters.columns]
+    rows = tables.workloads.select("demangled_name").hstack(tables.counters.select(known)).with_row_index("row")
     if _TIME in known:
         rows = rows.sort(_TIME, descending=True, nulls_last=True, maintain_order=True)
     alike = [name for name in rows.columns if name not in ("row", _TIME)]

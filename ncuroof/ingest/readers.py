@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from ncuroof.errors import MissingExtraError, NcuroofError, ReaderDeclinedError, ReportAccessError
-from ncuroof.ingest.container import Container
-from ncuroof.ingest.contents import Contents, DeclinedError
+from ncuroof.ingest.framing import Framing
 from ncuroof.ingest.native.reader import read_native
 from ncuroof.ingest.raw_report import CounterSelection
+from ncuroof.ingest.result_tables import DeclinedError, ResultTables
 from ncuroof.ingest.stored import Content, copy_part
 
 ReaderName = Literal["auto", "native", "nvidia"]
@@ -26,7 +26,7 @@ class ReportSource:
     Attributes:
         name: the file's name, for error messages.
         content: the report's bytes, decompressed.
-        container: its intact blocks.
+        framing: its intact blocks.
         selection: the counters to read; None for all of them.
         path: path of a file with exactly these bytes; None if the file is compressed or damaged.
         on_bytes: called repeatedly with the number of bytes read so far.
@@ -34,13 +34,13 @@ class ReportSource:
 
     name: str
     content: Content
-    container: Container
+    framing: Framing
     selection: CounterSelection | None
     path: Path | None
     on_bytes: Callable[[int], None] = lambda _: None
 
 
-def read_results(source: ReportSource, reader: ReaderName) -> tuple[Contents, str | None]:
+def read_results(source: ReportSource, reader: ReaderName) -> tuple[ResultTables, str | None]:
     """Return the results of a report, and why it was read with the fallback reader, or None.
 
     Raises:
@@ -52,7 +52,7 @@ def read_results(source: ReportSource, reader: ReaderName) -> tuple[Contents, st
     if reader == "nvidia":
         return _with_module(source), None
     try:
-        return read_native(source.content, source.container, source.selection, source.name, source.on_bytes), None
+        return read_native(source.content, source.framing, source.selection, source.name, source.on_bytes), None
     except DeclinedError as declined:
         if reader == "native":
             raise _refusal(source, declined, "read it with NVIDIA's module: --reader nvidia") from declined
@@ -66,15 +66,15 @@ def _refusal(source: ReportSource, declined: DeclinedError, hint: str) -> Reader
     return ReaderDeclinedError(f"{source.name}: ncuroof's own reader declines it: {declined}", hint=hint)
 
 
-def _with_module(source: ReportSource) -> Contents:
+def _with_module(source: ReportSource) -> ResultTables:
     """Read with NVIDIA's module, from a copy if it could not open the file itself.
 
     The module decides by the suffix whether a file is compressed, accepts only UTF-8 paths, and reads nothing of a damaged file.
     """
-    from ncuroof.ingest.nvidia_module import read_contents  # noqa: PLC0415  most reports are read without
+    from ncuroof.ingest.nvidia_module import read_tables  # noqa: PLC0415  most reports are read without
 
     if source.path is not None and source.path.suffix != ".ncu-repz" and _is_utf8(source.path):
-        return read_contents(source.path, source.selection)
+        return read_tables(source.path, source.selection)
     return _from_copy(source)
 
 
@@ -82,15 +82,15 @@ def _is_utf8(path: Path) -> bool:
     return not any("\udc80" <= character <= "\udcff" for character in str(path))
 
 
-def _from_copy(source: ReportSource) -> Contents:
+def _from_copy(source: ReportSource) -> ResultTables:
     """Read with NVIDIA's module from a temporary copy of the intact part: it only accepts paths."""
-    from ncuroof.ingest.nvidia_module import read_contents  # noqa: PLC0415  most reports are read without
+    from ncuroof.ingest.nvidia_module import read_tables  # noqa: PLC0415  most reports are read without
 
     try:
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             copy = Path(folder) / "copy.ncu-rep"
-            copy_part(source.content, source.container.intact_bytes, copy)
-            return read_contents(copy, source.selection)
+            copy_part(source.content, source.framing.intact_bytes, copy)
+            return read_tables(copy, source.selection)
     except NcuroofError:
         raise
     except OSError as error:

@@ -17,11 +17,12 @@ from ncuroof.metrics.families import families_by_lines, families_of
 from ncuroof.metrics.launch_order import gaps_of
 from ncuroof.metrics.limiters import busiest_counters, with_limiters
 from ncuroof.metrics.lines import measure_lines
-from ncuroof.metrics.names import range_names, short_name
+from ncuroof.metrics.names import short_name
 from ncuroof.metrics.quantities import DEFINITION_PREFIX, CounterTable, add_quantities, top_stall
 from ncuroof.metrics.sheet_bandwidths import SHEET_BANDWIDTH, SheetBandwidth, sheet_bandwidths
 from ncuroof.metrics.surroundings import add_surroundings
 from ncuroof.metrics.tensor import tensor_split_error
+from ncuroof.metrics.torch_ranges import range_names
 from ncuroof.metrics.units import scale
 from ncuroof.metrics.work import measure_bandwidth, measure_work
 from ncuroof.tables import BANDWIDTH, DEVICES, KERNELS, LINES, WORK, check, finite

@@ -47,15 +47,6 @@ def short_name(function: pl.Expr, demangled: pl.Expr) -> pl.Expr:
     return pl.when(is_generic).then(pl.format("{}<{}>", function, telling)).otherwise(function)
 
 
-_NUMBERS_OF_A_CALL = r", (?:seq|op_id) = \d+|, input_op_ids = \[.*\]$"
-"""What PyTorch's emit_nvtx adds to a range's name besides operator and sizes: numbers that differ from call to call."""
-
-
-def range_names(nvtx: pl.Expr) -> pl.Expr:
-    """Return the names of the open NVTX ranges, for PyTorch's operators without the numbers that differ from call to call."""
-    return nvtx.list.eval(pl.element().str.replace_all(ascii_classes(_NUMBERS_OF_A_CALL), ""))
-
-
 _WORD = re.compile(r"-?\w+(?:::\w+)*\**")
 """A name with its namespaces, possibly followed by `*` (a pointer), or a number."""
 

@@ -8,12 +8,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from ncuroof.metrics.torch_ranges import torch_range
 from ncuroof.model.operation import Operation
 from ncuroof.model.operators import operator
 
-_RANGE = re.compile(
-    r"^(?P<name>aten::\w+)\b(?:, seq = -?\d+)?(?:, op_id = \d+)?(?:, sizes = (?P<sizes>\[.*?\]))?(?:, input_op_ids = .*)?$"
-)
+_ATEN = re.compile(r"aten::\w+")
 
 _MOST_ELEMENTS = 2**48
 """Largest tensor that is accepted: a thousand times a GPU's memory. Larger sizes are not PyTorch's; their work overflows."""
@@ -31,15 +30,13 @@ def recorded_operator(text: str, *, dtype: str) -> Operation | None:
 
     Raises:
         UnknownNameError: no such element type.
-
-    Source: PyTorch, torch/csrc/profiler/util.cpp, getNvtxStr: name, sequence number, operator number, sizes.
     """
-    found = _RANGE.match(text.strip())
-    if found is None or found["sizes"] is None:
+    found = torch_range(text.strip())
+    if found.sizes is None or not _ATEN.fullmatch(found.name):
         return None
     try:
-        shapes = list(_shapes(json.loads(found["sizes"])))
-        return operator(found["name"], shapes, dtype=dtype) if all(map(_is_possible, shapes)) else None
+        shapes = list(_shapes(json.loads(found.sizes)))
+        return operator(found.name, shapes, dtype=dtype) if all(map(_is_possible, shapes)) else None
     except (ValueError, TypeError, OverflowError, RecursionError):  # a range of other code that begins like PyTorch's
         return None
 

@@ -119,6 +119,13 @@ def test_what_was_not_printed_stands_nowhere_above() -> None:
     assert "above" not in str(error.hint)
 
 
+def test_a_failure_that_is_passed_over_is_no_refusal() -> None:
+    said = "==ERROR== The application terminated before first instrumented API call."
+    assert "(program-never-used-cuda)" in str(refusal(said, FAILURES))
+    assert refusal(said, FAILURES, ["program-never-used-cuda"]) is None
+    assert refusal("==ERROR== Out of memory.", FAILURES, ["program-never-used-cuda"]) is not None
+
+
 @pytest.mark.oracle
 def test_the_real_ncus_failure_on_a_machine_without_a_driver_is_known(capfd: pytest.CaptureFixture[str]) -> None:
     ncu = find_ncu()

@@ -48,10 +48,10 @@ def test_any_cut_of_the_log_gives_the_same() -> None:
     assert by_letter.end() == whole.end()
 
 
-def test_the_programs_status_and_an_empty_run_are_told() -> None:
+def test_the_programs_status_is_told_from_an_unfinished_line_too() -> None:
     reader = ProgressReader()
-    reader.read("==ERROR== The application returned an error code (3).\n==WARNING== No kernels were profiled.")
-    assert (reader.end().exit_status, reader.end().is_empty) == (3, True)
+    reader.read("==PROF== Connected to process 7\n==ERROR== The application returned an error code (3).")
+    assert (reader.state.exit_status, reader.end().exit_status) == (None, 3)
 
 
 def test_a_kernel_named_like_a_line_of_ncu_is_no_line() -> None:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+from contextlib import nullcontext
+from types import SimpleNamespace
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -10,9 +14,46 @@ from ncuroof.collect import reachable_roofs  # noqa: E402
 from ncuroof.collect.reachable_roofs import Case, measure  # noqa: E402
 
 
+class Event:
+    """An event of CUDA by the clock of the CPU, which has done its work when a call returns."""
+
+    def __init__(self, *, enable_timing: bool) -> None:
+        assert enable_timing
+
+    def record(self) -> None:
+        self.at = time.perf_counter()
+
+    def synchronize(self) -> None:
+        pass
+
+    def elapsed_time(self, other: Event) -> float:
+        """Return the time until another event, in ms."""
+        return 1e3 * (other.at - self.at)
+
+
+class OnTheCpu:
+    """PyTorch with a GPU that is the CPU: 163 840 free bytes, no compiler, no clock that can be read."""
+
+    cuda = SimpleNamespace(
+        get_device_properties=lambda device: SimpleNamespace(
+            name="CPU", major=9, minor=0, multi_processor_count=2, L2_cache_size=1 << 20
+        ),
+        device=nullcontext,
+        Event=Event,
+        mem_get_info=lambda device: (163_840, 1 << 30),
+    )
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(torch, name)
+
+
+def measured(**options: bool):
+    return measure(OnTheCpu(), device="cpu", seconds=0.0, matrix=64, **options)
+
+
 def test_each_way_is_measured_or_says_why_not() -> None:
-    found = measure(torch, device="cpu", seconds=0.0, matrix=64)
-    measured = [(roof.name, roof.how.split(" of ")[0]) for roof in found.roofs]
+    found = measured()
+    roofs = [(roof.name, roof.how.split(" of ")[0]) for roof in found.roofs]
     for expected in (
         ("dram", "copy"),
         ("dram", "sum"),
@@ -20,26 +61,23 @@ def test_each_way_is_measured_or_says_why_not() -> None:
         ("fp32", "product"),
         ("tensor_bf16", "product"),
     ):
-        assert expected in measured
-    assert ("l2 read", "expected a GPU, found the CPU") in found.not_measured
+        assert expected in roofs
+    assert (found.gpu, found.compute_capability, found.sm_count) == ("CPU", "9.0", 2)
+    assert [name for name, _ in found.not_measured if "read" in name] == ["l2 read", "shared read"]
     assert all(roof.per_s > 0 and roof.n_repeats >= 5 for roof in found.roofs)
 
 
 def test_products_in_fp64_are_called_by_what_they_run_on() -> None:
     for has_them, name in ((True, "tensor_fp64"), (False, "fp64")):
-        found = measure(torch, device="cpu", seconds=0.0, matrix=64, has_fp64_tensor_cores=has_them)
+        found = measured(has_fp64_tensor_cores=has_them)
         assert [roof.name for roof in found.roofs if roof.name.endswith("fp64")] == [name]
 
 
 def test_rates_are_amounts_over_times(monkeypatch) -> None:
     # every call takes 20 ms by this clock
-    monkeypatch.setattr(
-        reachable_roofs, "_elapsed_s", lambda torch, device, call, n_calls, meanwhile=None: 0.02 * n_calls
-    )
-    found = {
-        (roof.name, roof.how.split(" ")[0]): roof for roof in measure(torch, device="cpu", seconds=0.0, matrix=64).roofs
-    }
-    # 4 * 64² / 0.1 "free" bytes, a tenth of it in numbers of 4 bytes: 16 384 bytes a buffer
+    monkeypatch.setattr(reachable_roofs, "_elapsed_s", lambda torch, call, n_calls, meanwhile=None: 0.02 * n_calls)
+    found = {(roof.name, roof.how.split(" ")[0]): roof for roof in measured().roofs}
+    # a tenth of the free bytes, in numbers of 4 bytes: 16 384 bytes a buffer
     assert found["dram", "copy"].per_s == pytest.approx(2 * 16384 / 0.02)
     assert found["dram", "triad"].per_s == pytest.approx(3 * 16384 / 0.02)
     assert found["fp32", "product"].per_s == pytest.approx(2 * 64**3 / 0.02)
@@ -51,7 +89,7 @@ def test_what_a_machine_lacks_does_not_stop_the_rest(monkeypatch) -> None:
         raise RuntimeError("CUBLAS_STATUS_NOT_SUPPORTED\n when calling …")
 
     monkeypatch.setattr(torch, "_int_mm", fail)
-    found = measure(torch, device="cpu", seconds=0.0, matrix=64)
+    found = measured()
     assert ("tensor_int8", "CUBLAS_STATUS_NOT_SUPPORTED when calling …") in found.not_measured
     assert "tensor_bf16" in {roof.name for roof in found.roofs}
 
@@ -61,7 +99,7 @@ def test_the_clock_is_the_median_of_readings_under_load(monkeypatch) -> None:
     monkeypatch.setattr(reachable_roofs, "_sm_clock_hz", lambda torch, device: next(readings))
     n_silent = []
 
-    def elapse(torch, device, call, n_calls, meanwhile=None) -> float:
+    def elapse(torch, call, n_calls, meanwhile=None) -> float:
         if meanwhile is None:
             n_silent.append(n_calls)
         else:
@@ -80,7 +118,7 @@ def test_a_machine_without_a_compiler_or_its_headers_still_has_the_other_roofs(m
         raise OSError("CUDA_HOME environment variable is not set")
 
     monkeypatch.setattr(reachable_roofs, "l2_read", fail)
-    found = measure(torch, device="cpu", seconds=0.0, matrix=64)
+    found = measured()
     assert ("l2 read", "CUDA_HOME environment variable is not set") in found.not_measured
 
 

@@ -592,7 +592,7 @@ def test_instantiations_are_chosen_by_what_their_whole_names_hold(tmp_path: Path
 
 
 def test_fewer_launches_than_planned_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Recorder, "count", lambda _: {None: counts(*((f"k{n}", 99, 1.0) for n in range(20)))})
+    monkeypatch.setattr(CountingRun, "count", lambda _: {None: counts(*((f"k{n}", 99, 1.0) for n in range(20)))})
     monkeypatch.setenv("STAND_IN_KERNELS", "19")
     assert recorder(tmp_path, ("train.py",), per_shape=True).record().shortfall is None  # 19 of 20 are 95 %
     monkeypatch.setenv("STAND_IN_KERNELS", "18")
@@ -735,7 +735,7 @@ def test_ranks_are_weighted_by_their_own_counts(tmp_path: Path, monkeypatch: pyt
     launcher.write_text('#!/bin/sh\nfor r in 0 1 2; do MY_RANK=$r "$@" || exit $?; done\n', encoding="utf-8")
     launcher.chmod(0o755)
     by_rank = {0: counts(("gemm", 150, 3e6), ("relu", 1, 1e6)), 1: counts(("gemm", 60, 9e6))}
-    monkeypatch.setattr(Recorder, "count", lambda _: by_rank)
+    monkeypatch.setattr(CountingRun, "count", lambda _: by_rank)
     said: list[str] = []
     program = Program((str(launcher),), HELLO, "MY_RANK", None)
     ranks = dataclasses.replace(recorder(tmp_path, said=said, nsys=Path("nsys")), program=program)
@@ -825,7 +825,7 @@ def _counted_with(folder: Path, monkeypatch: pytest.MonkeyPatch, journal: str, s
     monkeypatch.setattr(
         CountingRun, "command", lambda _, there: [sys.executable, "-c", write, str(there / "journal.jsonl")]
     )
-    return recorder(folder, ("train.py",), said=said).count()
+    return recorder(folder, ("train.py",), said=said).counting_run.count()
 
 
 @pytest.mark.parametrize("per_shape", [None, False])  # in the first run, and under ncu
@@ -871,11 +871,11 @@ def test_a_script_without_kernels_of_its_own_is_recorded_uncounted(
 def test_a_trace_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = '{"cat": "kernel", "name": "k", "ts": 0, "dur": 2.5, "args": {"grid": [8, 1, 1], "block": [64, 1, 1]}}'
     leaves(monkeypatch, f'{{"traceEvents": [{kernel}, {kernel}]}}')
-    found = recorder(tmp_path, ("train.py",), steps=Steps(2, 3)).count()
+    found = recorder(tmp_path, ("train.py",), steps=Steps(2, 3)).counting_run.count()
     assert found[None] == Counts((KernelCount("k", (8, 1, 1), (64, 1, 1), 2, 5000.0, 2500.0, 2500.0),), "2:3")
     leaves(monkeypatch, "nonsense")
     with pytest.raises(CountsError, match="the counting run's trace cannot be read"):
-        recorder(tmp_path, ("train.py",)).count()
+        recorder(tmp_path, ("train.py",)).counting_run.count()
 
 
 COUNTED = {"event": "counted", "duration_ns": 25_000, "batches_ns": 3_000, "earlier_steps_ns": [9e3, 11e3, 30e3]}
@@ -903,7 +903,7 @@ def test_what_the_runner_saw_of_the_steps_times_them(
     monkeypatch.setattr(
         CountingRun, "command", lambda _, folder: [sys.executable, "-c", write, *(str(folder / name) for name in left)]
     )
-    counts = recorder(tmp_path, ("train.py",), steps=Steps(4, 5)).count()[None]
+    counts = recorder(tmp_path, ("train.py",), steps=Steps(4, 5)).counting_run.count()[None]
     if steps is None:
         assert counts.breakdown is None
     else:
@@ -923,7 +923,7 @@ def traced(folder: Path, **launches_by_kernel: int) -> Path:
 
 
 def test_a_trace_takes_the_place_of_the_counting_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Recorder, "count", lambda _: pytest.fail("the program ran twice"))
+    monkeypatch.setattr(CountingRun, "count", lambda _: pytest.fail("the program ran twice"))
     said: list[str] = []
     one = recorder(tmp_path, trace=traced(tmp_path, gemm=97, relu=3), cover_frac=0.95, said=said)
     found = one.record()
@@ -970,7 +970,7 @@ def test_counts_lie_beside_the_report(tmp_path: Path, monkeypatch: pytest.Monkey
     script = tmp_path / "train.py"
     script.write_text("print('trained')", encoding="utf-8")
     counted = counts(("a", n_launches, 3e6))
-    monkeypatch.setattr(Recorder, "count", lambda _: {None: counted})
+    monkeypatch.setattr(CountingRun, "count", lambda _: {None: counted})
     found = recorder(tmp_path, (str(script),)).record()
     assert read_counts(counts_path(found.reports[0])) == counted
 
@@ -980,7 +980,7 @@ def test_counts_that_cannot_be_written_cost_no_report(tmp_path: Path, monkeypatc
         raise OSError(28, "No space left on device")
 
     (tmp_path / "train.py").write_text("print('trained')", encoding="utf-8")
-    monkeypatch.setattr(Recorder, "count", lambda _: {None: counts(("a", 300, 3e6))})
+    monkeypatch.setattr(CountingRun, "count", lambda _: {None: counts(("a", 300, 3e6))})
     monkeypatch.setattr(Path, "write_bytes", full)
     said: list[str] = []
     found = recorder(tmp_path, (str(tmp_path / "train.py"),), said=said).record()

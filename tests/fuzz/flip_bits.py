@@ -13,11 +13,11 @@ import time
 from collections import Counter
 
 from ncuroof.errors import NcuroofError
-from ncuroof.ingest.container import walk
-from ncuroof.ingest.contents import GREATEST_VALUE, DeclinedError
 from ncuroof.ingest.embedded_charts import read_charts
+from ncuroof.ingest.framing import walk
 from ncuroof.ingest.native.reader import read_native
 from ncuroof.ingest.processes import workload_processes
+from ncuroof.ingest.result_tables import GREATEST_VALUE, DeclinedError
 from ncuroof.ingest.session import read_session
 from ncuroof.metrics import selection
 from tests.support.demo import REPORT
@@ -57,19 +57,19 @@ def main(n_flips: int, seed: int) -> int:
 
 def _read(content: bytes, wanted: object) -> str:
     try:
-        container = walk(content)
-        read_charts(content, container)
-        session = read_session(block.header for block in container.blocks)
-        contents = read_native(content, container, wanted, "flipped")  # type: ignore[arg-type]
+        framing = walk(content)
+        read_charts(content, framing)
+        session = read_session(block.header for block in framing.blocks)
+        tables = read_native(content, framing, wanted, "flipped")  # type: ignore[arg-type]
     except NcuroofError as error:
         return type(error).__name__
     except DeclinedError:
         return "declined"
-    workload_processes(container, session.processes, contents.workloads.height)
-    largest = [column.abs().max() for column in contents.counters]
+    workload_processes(framing, session.processes, tables.workloads.height)
+    largest = [column.abs().max() for column in tables.counters]
     if any(value is not None and not value <= GREATEST_VALUE for value in largest):
         raise ValueError("a number that no counter can have")
-    return "cut" if container.damage else "whole"
+    return "cut" if framing.damage else "whole"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""`python -m tests.fuzz.fuzz_report [OPTIONS OF LIBFUZZER] FOLDER`: damaged reports against the container and the native reader."""
+"""`python -m tests.fuzz.fuzz_report [OPTIONS OF LIBFUZZER] FOLDER`: damaged reports against the framing and the native reader."""
 
 from __future__ import annotations
 

@@ -8,6 +8,7 @@ import pytest
 import ncuroof
 from ncuroof.ingest import open_report
 from ncuroof.ingest.code.debug_builds import is_debug_build
+from ncuroof.ingest.code.elf import Image
 from ncuroof.ingest.raw_report import CounterSelection
 from ncuroof.ingest.redaction.debug_sections import outline
 from ncuroof.ingest.wire import WireError
@@ -42,7 +43,7 @@ def test_the_code_says_how_it_was_built(tmp_path: Path, code: bytes, expected: t
 def test_what_redaction_leaves_of_code_says_no_more_than_how_it_was_built(code: bytes, expected: bool) -> None:
     left = outline(code)
     assert left is not None
-    assert is_debug_build(left) == expected
+    assert is_debug_build(Image(left)) is expected
     assert b".text" not in left
     assert outline(b"// PTX") is None
 
@@ -51,7 +52,14 @@ def test_a_table_of_sections_beyond_all_numbers_is_malformed() -> None:
     image = bytearray(DEBUG)
     struct.pack_into("<Q", image, 0x28, 2**64 - 1)
     with pytest.raises(WireError):
-        is_debug_build(bytes(image))
+        Image(bytes(image))
+
+
+def test_headers_of_sections_that_overlap_are_malformed() -> None:
+    image = bytearray(DEBUG)
+    struct.pack_into("<HH", image, 0x3A, 0, 0xFFFF)  # 65 535 headers at the same place
+    with pytest.raises(WireError, match="section headers of 0 bytes"):
+        Image(bytes(image))
 
 
 def test_each_kernel_has_the_build_of_its_own_code(tmp_path: Path) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ncuroof.ingest import embedded_charts
-from ncuroof.ingest.container import walk
 from ncuroof.ingest.embedded_charts import ChartValue, EmbeddedChart, counters_of, read_charts
+from ncuroof.ingest.framing import walk
 from tests.support.report_writer import Kernel, PerCycle, RooflineChart, RooflinePair, Section, write_report
 from tests.support.wire_encoder import message
 

@@ -23,9 +23,9 @@ from ncuroof.errors import (
     ReportNotFoundError,
 )
 from ncuroof.ingest import open_report
-from ncuroof.ingest.contents import Contents
-from ncuroof.ingest.nvidia_module import read_contents
+from ncuroof.ingest.nvidia_module import read_tables
 from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS
+from ncuroof.ingest.result_tables import ResultTables
 from tests.support import demo
 from tests.support.report_writer import METRICS_BY_CHIP, Kernel, write_report
 
@@ -266,11 +266,13 @@ def test_a_reader_that_finds_nothing_is_an_error(tmp_path: Path, monkeypatch: py
     path = tmp_path / "run.ncu-rep"
     path.write_bytes(REPORT)
 
-    def blind(path: Path, selection: object) -> Contents:
+    def blind(path: Path, selection: object) -> ResultTables:
         nothing = pl.DataFrame()
-        return Contents(pl.DataFrame(schema=RAW_WORKLOADS), nothing, {}, nothing, pl.DataFrame(schema=RAW_RULES), ())
+        return ResultTables(
+            pl.DataFrame(schema=RAW_WORKLOADS), nothing, {}, nothing, pl.DataFrame(schema=RAW_RULES), ()
+        )
 
-    monkeypatch.setattr("ncuroof.ingest.nvidia_module.read_contents", blind)
+    monkeypatch.setattr("ncuroof.ingest.nvidia_module.read_tables", blind)
     with pytest.raises(ReportFormatError, match="none of the report's kernels can be read"):
         open_report(path, reader="nvidia")
 
@@ -287,6 +289,6 @@ def test_times_are_nanoseconds_whatever_unit_the_module_names(tmp_path: Path) ->
     """After a damaged report NVIDIA's module may call times seconds for the rest of the process; the file holds nanoseconds."""
     path = tmp_path / "one.ncu-rep"
     path.write_bytes(write_report([Kernel("one", {**METRICS_BY_CHIP["GA100"], "gpu__time_duration.sum": 5.0})]))
-    contents = read_contents(path, None)
-    assert contents.units["gpu__time_duration.sum"] == "ns"
-    assert contents.counters["gpu__time_duration.sum"].to_list() == [5.0]
+    tables = read_tables(path, None)
+    assert tables.units["gpu__time_duration.sum"] == "ns"
+    assert tables.counters["gpu__time_duration.sum"].to_list() == [5.0]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ncuroof.ingest import container
+from ncuroof.ingest import framing
 from ncuroof.ingest.redaction.redact import redact
 from ncuroof.ingest.redaction.secrets import find_secrets
 from tests.support.constructed import Accesses, Described
@@ -21,7 +21,7 @@ def test_homes_and_users_are_found_however_they_are_written() -> None:
         rb"C:\Users\Ada Lovelace\x C:/Users/babbage/y C:\\Users\\curie\\z /Users/dirac/a /data/home/erdos/b /home/fermi"
     )
     report = write_report([Kernel("k", {}, demangled=texts.decode())], Session(host_name="10.0.0.7"))
-    secrets = find_secrets(report, container.walk(report))
+    secrets = find_secrets(report, framing.walk(report))
     assert secrets.users == {b"Ada Lovelace", b"babbage", b"curie", b"dirac", b"erdos"}
     assert rb"C:\Users\Ada Lovelace" in secrets.homes
     assert secrets.addresses == {b"10.0.0.7"}

@@ -14,7 +14,7 @@ import ncu_report
 import pytest
 
 from ncuroof.ingest import wire
-from ncuroof.ingest.container import entries, walk
+from ncuroof.ingest.framing import entries, walk
 from tests.support.report_writer import (
     METRICS_BY_CHIP,
     Device,
@@ -215,7 +215,7 @@ def test_ncu_report_reads_the_rules(actions: list[Any]) -> None:
 
 def test_chart_is_embedded_as_written() -> None:
     report = write_report([SAXPY])
-    (block,) = (block for block in walk(report).blocks if block.n_results)
+    (block,) = (block for block in walk(report).blocks if block.n_workloads)
     (result,) = entries(report, block)
     chart = _at(result, 17, 5, 1, 6)
     assert _text(chart, 1) == "Roofline"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncuroof.ingest.container import walk
+from ncuroof.ingest.framing import walk
 from ncuroof.ingest.session import Device, Process, Session, read_session
 from tests.support import report_writer
 from tests.support.report_writer import Float32, Kernel, write_report

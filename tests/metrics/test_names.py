@@ -3,7 +3,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from ncuroof.metrics.names import matches, range_names, short_name
+from ncuroof.metrics.names import matches, short_name
 
 
 @pytest.mark.parametrize(
@@ -22,20 +22,6 @@ from ncuroof.metrics.names import matches, range_names, short_name
 def test_generic_names_get_the_argument_that_tells_them_apart(function: str, demangled: str, expected: str) -> None:
     frame = pl.DataFrame({"function": [function], "name": [demangled]})
     assert frame.select(short_name(pl.col("function"), pl.col("name"))).item() == expected
-
-
-def test_operators_of_pytorch_are_named_alike_in_every_call() -> None:
-    names = [
-        "aten::mm, seq = 5, op_id = 7, sizes = [[8, 4], [4, 2]], input_op_ids = [(6,0), (2,1)]",
-        "aten::relu, op_id = 9",
-        None,
-    ]
-    ranges = pl.DataFrame({"nvtx": [names, ["step 3, seq 1"], []]}, schema={"nvtx": pl.List(pl.String)})
-    assert ranges.select(range_names(pl.col("nvtx")))["nvtx"].to_list() == [
-        ["aten::mm, sizes = [[8, 4], [4, 2]]", "aten::relu", None],
-        ["step 3, seq 1"],
-        [],
-    ]
 
 
 @pytest.mark.parametrize(

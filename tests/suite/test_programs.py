@@ -19,6 +19,7 @@ from cases import HERE, load
 from jobs import Tools, build_command
 
 from ncuroof.ingest.code.debug_builds import is_debug_build
+from ncuroof.ingest.code.elf import Image
 
 CUDA = sorted(HERE.glob("*.cu"))
 SCRIPTS = ("products.py", "attention.py", "elementwise.py", "training_step.py")
@@ -77,7 +78,7 @@ def test_the_planted_debug_build_is_one(program: str, build: Path) -> None:
     tools = Tools("ncu", "nvcc", sys.executable, build, "none", "sm_90")
     code = build / f"{program}.cubin"
     subprocess.run([*build_command(program, tools)[:-3], "-cubin", "-o", code, program], cwd=HERE, check=True)
-    assert is_debug_build(code.read_bytes()) == (program == "unoptimised.cu")
+    assert is_debug_build(Image(code.read_bytes())) == (program == "unoptimised.cu")
 
 
 @pytest.mark.parametrize("name", [*SCRIPTS, "recorded.py", "triton_kernels.py"])

@@ -17,7 +17,7 @@ from strip import masked, shortened, stripped
 from suite_error import SuiteError
 from wire import WireError, integers, rewritten, varint, with_integer
 
-from ncuroof.ingest import container, wire
+from ncuroof.ingest import framing, wire
 from tests.support.constructed import Accesses, Described
 from tests.support.constructed_counters import kernel
 from tests.support.report_writer import Rule, Session, write_report
@@ -102,7 +102,7 @@ def test_a_cut_report_is_told(report: bytes) -> None:
             stripped(report[:size])
         except SuiteError:
             continue
-        container.walk(report[:size])  # cut between two blocks: a report as well
+        framing.walk(report[:size])  # cut between two blocks: a report as well
 
 
 @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ def test_real_reports_keep_their_metrics_and_lose_their_machine(corpus: list[Pat
 def _secrets(report: bytes) -> set[bytes]:
     """Return host names, and the program folders under a user's home, that a report's headers tell."""
     found = set()
-    for block in container.walk(report).blocks:
+    for block in framing.walk(report).blocks:
         for number, _, value in wire.fields(block.header):
             if number == 6:
                 fields = {n: bytes(v) for n, _, v in wire.fields(value) if not isinstance(v, int)}
@@ -219,7 +219,7 @@ def _value(metric: Any) -> Any:
 
 
 def _payloads(report: bytes) -> list[bytes]:
-    return [report[block.payload_offset : block.end_offset] for block in container.walk(report).blocks]
+    return [report[block.payload_offset : block.end_offset] for block in framing.walk(report).blocks]
 
 
 def _run(*paths: Path) -> tuple[int, str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ncuroof.ingest import wire
-from ncuroof.ingest.container import entries, walk
+from ncuroof.ingest.framing import entries, walk
 
 _SECTIONS, _SECTION_ID, _SECTION_BODY, _BODY_ITEMS, _ITEM_CHART = 17, 1, 5, 1, 6
 _ITEM_HORIZONTAL, _HORIZONTAL_ITEMS = 5, 1
@@ -51,8 +51,8 @@ def chart_values(path: Path, values_by_row: list[Mapping[str, float]]) -> Iterat
 def _kernel_results(path: Path) -> Iterator[memoryview]:
     content = path.read_bytes()
     for block in walk(content).blocks:
-        for index, entry in enumerate(entries(content, block)):
-            if block.n_sources <= index < block.n_sources + block.n_results:
+        for kind, entry in zip(block.kinds, entries(content, block), strict=False):  # newer kinds may follow
+            if kind == "kernel":
                 yield entry
 
 

@@ -56,8 +56,10 @@ class Image:
         try:
             (table,) = struct.unpack_from("<Q", content, 0x28)
             size, n_sections, names_at = struct.unpack_from("<HHH", content, 0x3A)
+            if n_sections and size < SECTION_BYTES:  # overlapping headers would take far more memory than the image
+                raise WireError(f"the code of a kernel has section headers of {size} bytes")
             headers = [SECTION_HEADER.unpack_from(content, table + number * size) for number in range(n_sections)]
-            self._names = content[headers[names_at][4] :]
+            self._names_start = headers[names_at][4]
             self.compute_capability = content[_FLAGS + 1 if content[_ABI_VERSION] >= _CUDA_13 else _FLAGS]
         except (struct.error, IndexError, OverflowError) as error:
             raise WireError("the code of a kernel is not a whole ELF image") from error
@@ -73,7 +75,8 @@ class Image:
     def named(self, name: bytes) -> Section | None:
         """Return the first section with this full name, however long, or None."""
         for section in self.sections:
-            if name.startswith(section.name) and self._names.startswith(name + b"\0", section.name_start):
+            full_name_start = self._names_start + section.name_start
+            if name.startswith(section.name) and self._content.startswith(name + b"\0", full_name_start):
                 return section
         return None
 
@@ -105,7 +108,8 @@ class Image:
         return self._content[section.start : section.start + section.length]
 
     def _name(self, start: int) -> bytes:
-        return self._names[start : start + _MOST_NAME_BYTES].split(b"\0", 1)[0]
+        start += self._names_start
+        return self._content[start : start + _MOST_NAME_BYTES].split(b"\0", 1)[0]
 
 
 def is_image(content: bytes) -> bool:

@@ -21,12 +21,12 @@ from ncuroof.ingest.code.imported_sources import ImportedSources
 from ncuroof.ingest.code.line_tables import Place
 from ncuroof.ingest.code.loaded_code import DecodedModule, LoadedCode
 from ncuroof.ingest.code.modules import CodeModule, decoded, kernel_spans, module_of
-from ncuroof.ingest.container import Container
-from ncuroof.ingest.contents import GREATEST_VALUE
+from ncuroof.ingest.framing import Framing
 from ncuroof.ingest.native.reader import string_table
 from ncuroof.ingest.native.schema import messages
 from ncuroof.ingest.native.values import name_id
 from ncuroof.ingest.raw_report import RAW_INSTRUCTIONS, CounterSelection
+from ncuroof.ingest.result_tables import GREATEST_VALUE
 from ncuroof.ingest.stored import Content
 from ncuroof.ingest.wire import WireError
 
@@ -62,7 +62,7 @@ _Cells = tuple[object, ...]
 
 def read_instructions(
     content: Content,
-    container: Container,
+    framing: Framing,
     modules: Mapping[int, CodeModule],
     selection: CounterSelection,
     rows: Iterable[int],
@@ -71,17 +71,17 @@ def read_instructions(
 
     Args:
         content: the report's bytes.
-        container: its blocks, which contain the string table.
+        framing: its blocks, which contain the string table.
         modules: the code in the report, by reference.
         selection: which counters are wanted.
         rows: workload rows, the most important first.
     """
     table = _Table()
-    names = _strings(container) if any(module.image for module in modules.values()) else []
+    names = _strings(framing) if any(module.code for module in modules.values()) else []
     wanted = _Wanted(names, selection)
     if not wanted.with_lines and not wanted.without:
         return table.frame()
-    spans = list(kernel_spans(container))
+    spans = list(kernel_spans(framing))
     code_of = lru_cache(_N_MODULES)(_code)
     n_kernels = Counter[bool]()
     for row in islice(rows, _MOST_LOOKED_AT):
@@ -157,8 +157,8 @@ class _Table:
 def _code(module: CodeModule) -> DecodedModule | None:
     """Return the decoded code of a module; None if it has none or it is malformed."""
     with contextlib.suppress(WireError):
-        if module.image:
-            return DecodedModule(module)
+        if module.image is not None:
+            return DecodedModule(module, module.image)
     return None
 
 
@@ -237,11 +237,11 @@ def _place_cells(place: Place | None, sources: ImportedSources) -> _Cells:
     return place.file, place.line, sources.line(place.file, place.line), callers or None
 
 
-def _strings(container: Container) -> list[str | None]:
+def _strings(framing: Framing) -> list[str | None]:
     from google.protobuf.message import DecodeError  # noqa: PLC0415  only reading needs protobuf
 
     try:
-        return string_table(container)
+        return string_table(framing)
     except DecodeError:
         return []
 

@@ -11,7 +11,8 @@ from ncuroof.ingest.code.elf import Image
 from ncuroof.ingest.code.imported_sources import ImportedSources
 from ncuroof.ingest.code.line_tables import LineTable, LineTables, Place
 from ncuroof.ingest.code.modules import CodeModule
-from ncuroof.ingest.code.scoreboards import INSTRUCTION_BYTES, Scoreboards
+from ncuroof.ingest.code.sass import INSTRUCTION_BYTES
+from ncuroof.ingest.code.scoreboards import Scoreboards
 from ncuroof.ingest.wire import WireError
 
 _LINE_TABLE = b".debug_line\0"
@@ -28,6 +29,10 @@ _MOST_STEPS = 500_000
 class DecodedModule:
     """The decoded code of a module: source lines and scoreboards of its functions.
 
+    Args:
+        module: the module.
+        image: its parsed code.
+
     Attributes:
         has_lines: whether the module has line tables.
         address_by_function: load address of each function, by mangled name; empty if the report does not say.
@@ -36,11 +41,10 @@ class DecodedModule:
         scoreboards: returns the scoreboards of a function, given its mangled name.
 
     Raises:
-        WireError: the image or the header of a line table is truncated or malformed.
+        WireError: the header of a line table is truncated or malformed.
     """
 
-    def __init__(self, module: CodeModule) -> None:
-        image = Image(module.image)
+    def __init__(self, module: CodeModule, image: Image) -> None:
         tables = LineTables(image)
 
         def lines(function: bytes, address: int) -> LineTable:
@@ -48,7 +52,7 @@ class DecodedModule:
                 return tables.of(function, address)
             return LineTable(())
 
-        n_left, steps = _MOST_PASSES * len(module.image), iter(range(_MOST_STEPS))
+        n_left, steps = _MOST_PASSES * len(module.code), iter(range(_MOST_STEPS))
 
         def scoreboards(function: bytes) -> Scoreboards:
             nonlocal n_left
@@ -56,7 +60,7 @@ class DecodedModule:
             n_left -= len(code)
             return Scoreboards(code, image.compute_capability, steps)
 
-        self.has_lines = _LINE_TABLE in module.image
+        self.has_lines = _LINE_TABLE in module.code
         self.address_by_function: Mapping[bytes, int] = module.address_by_function
         self.sources = ImportedSources(module.files)
         self.lines = lru_cache(_N_FUNCTIONS)(lines)

@@ -5,41 +5,53 @@ Source: Nsight Compute Customization Guide, "Report File Format": SourceData, Pr
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from ncuroof.ingest.container import Container
+from ncuroof.ingest.code.elf import Image, is_image
+from ncuroof.ingest.framing import Framing
 from ncuroof.ingest.native.schema import messages
 from ncuroof.ingest.stored import Content, part
+from ncuroof.ingest.wire import WireError
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(eq=False)
 class CodeModule:
     """A code module, compared and hashed by identity, so that it can be a dictionary key.
 
     Attributes:
-        image: its ELF image; empty if the report omits the code.
+        code: its ELF image; empty if the report omits the code.
         address_by_function: load address of each function, by mangled name.
         files: encoded SourceFiles messages of imported source files.
     """
 
-    image: bytes = b""
+    code: bytes = b""
     address_by_function: dict[bytes, int] = field(default_factory=dict)
     files: list[bytes] = field(default_factory=list)
 
     def add(self, source: Any) -> None:
         """Add what another `Source` message says about the module: the first one has the image, each has load addresses."""
-        self.image = self.image or source.code
+        self.code = self.code or source.code
         self.files += [source.files] if source.files else []
         self.address_by_function |= {each.name: each.address for each in source.loaded.functions if each.address}
 
+    @cached_property
+    def image(self) -> Image | None:
+        """The parsed code, after the last `add`; None if there is none, or it is not a whole 64-bit ELF image."""
+        with contextlib.suppress(WireError):
+            if is_image(self.code):
+                return Image(self.code)
+        return None
 
-def code_modules(content: Content, container: Container) -> dict[int, CodeModule]:
+
+def code_modules(content: Content, framing: Framing) -> dict[int, CodeModule]:
     """Return the modules that a report stores, by the reference number that kernels use; malformed ones are left out."""
     modules: dict[int, CodeModule] = {}
-    for block in container.blocks:
-        for span in block.spans[: block.n_sources]:
+    for block in framing.blocks:
+        for span in block.sources:
             source = decoded("Source", content, span)
             if source is not None:
                 modules.setdefault(source.reference, CodeModule()).add(source)
@@ -70,9 +82,9 @@ def module_of(content: Content, span: tuple[int, int], modules: Mapping[int, Cod
     return None if kernel is None else kernel[0]
 
 
-def kernel_spans(container: Container) -> Iterator[tuple[int, int] | None]:
+def kernel_spans(framing: Framing) -> Iterator[tuple[int, int] | None]:
     """Yield for each workload, in file order, its span if it is a kernel, else None."""
-    for block in container.blocks:
+    for block in framing.blocks:
         yield from (span if kind == "kernel" else None for kind, span in block.results)
 
 

@@ -5,8 +5,7 @@ has its result or has read its operands. An instruction that depends on either w
 zero. A warp has six scoreboards.
 
 Source: Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking" (2018), 2.1: the control bits of a 128-bit
-instruction. Opcodes and branch offsets: recorded code for compute capability 7.5 to 9.0, compared with its SASS, and known programs
-compiled for 7.5 to 12.1. Barriers: the suite's kernels, recorded on an H100.
+instruction. Branch offsets: as the opcodes of `sass`. Barriers: the suite's kernels, recorded on an H100.
 """
 
 from __future__ import annotations
@@ -17,26 +16,12 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import islice
 
-INSTRUCTION_BYTES = 16
+from ncuroof.ingest.code import sass
 
 _WORDS = struct.Struct("<QQ")
-_OPCODE, _BRANCH, _EXIT, _RETURN = 0x1FF, 0x147, 0x14D, 0x150
-_WAIT_FOR_COPIES, _ASYNC_COPY = 0x11A, 0x1AE
-"""DEPBAR and LDGSTS. DEPBAR waits for groups of LDGSTS, without a wait mask; warps are sampled at the instruction after it."""
-
-_BARRIER, _WARP_GROUP = 0x11D, 0x1C5
-"""BAR, the barrier of a block, and WARPGROUP, which waits for matrix products (WGMMA)."""
-
-_LOADS = (0x180, 0x181, 0x183)
-"""LD, LDG and LDL: loads into registers through L1."""
-
-_ATOMICS = (0x18A, 0x18B, 0x1A8, 0x1A9)
-"""ATOM and ATOMG, plain and compare-and-swap: atomics on global memory that return a result."""
 
 _ALWAYS = 7
 """The predicate PT, not negated: always true."""
-
-_VOLTA, _HOPPER = 70, 90
 
 _N_SCOREBOARDS = 6
 _MOST_BRANCHES = 64
@@ -59,14 +44,16 @@ class Scoreboards:
     """
 
     def __init__(self, code: bytes, compute_capability: int, steps: Iterator[object]) -> None:
-        n_bytes = len(code) // INSTRUCTION_BYTES * INSTRUCTION_BYTES if compute_capability >= _VOLTA else 0
+        n_bytes = (
+            len(code) // sass.INSTRUCTION_BYTES * sass.INSTRUCTION_BYTES if compute_capability >= sass.VOLTA else 0
+        )
         self._words: list[tuple[int, int]] = list(_WORDS.iter_unpack(code[:n_bytes]))
         self._steps = steps
         self._awaited: dict[int, list[int]] = {}
         self._branches: dict[int, list[int]] = defaultdict(list)
-        is_hopper = compute_capability >= _HOPPER
+        is_hopper = compute_capability >= sass.HOPPER
         for number, (low, high) in enumerate(self._words):
-            if low & _OPCODE == _BRANCH:
+            if low & sass.OPCODE == sass.BRANCH:
                 sources = self._branches[number + 1 + _offset(low, high, is_hopper)]
                 if len(sources) < _MOST_BRANCHES:
                     sources.append(number)
@@ -88,28 +75,28 @@ class Scoreboards:
         A warp issues BAR.SYNC.DEFER_BLOCKING and is sampled where it then has to stop: behind the barrier, or at the next memory
         access. A warp that waits for matrix products is sampled with a barrier stall too, although there is no barrier.
         """
-        if not 0 <= number < len(self._words) or self._opcode(number) == _WARP_GROUP:
+        if not 0 <= number < len(self._words) or self._opcode(number) == sass.WARP_GROUP:
             return []
-        return [found for _, found in sorted(self._search(number, self._is(_BARRIER), self._is(_BARRIER)))]
+        return [found for _, found in sorted(self._search(number, self._is(sass.BARRIER), self._is(sass.BARRIER)))]
 
     def loads_in_flight(self, number: int) -> int:
         """Return how many loads are in flight while an instruction waits for one: issued before it and not yet waited for.
 
         If several paths lead to it, the one with the fewest counts; 0 if it waits for something else or that is not known.
         """
-        if not any(self._opcode(each) in _LOADS for each in self.awaited_by(number)):
+        if not any(self._opcode(each) in sass.LOADS for each in self.awaited_by(number)):
             return 0
         return max(1, self._n_loads[number])
 
     def waits_for_atomic(self, number: int) -> bool | None:
         """Return whether an instruction waits for the result of a global atomic; None if it is not known what it waits for."""
         awaited = self.awaited_by(number)
-        return any(self._opcode(each) in _ATOMICS for each in awaited) if awaited else None
+        return any(self._opcode(each) in sass.ATOMICS_WITH_RESULT for each in awaited) if awaited else None
 
     @cached_property
     def _n_loads(self) -> list[int]:
         """Number of loads in flight at each instruction."""
-        loads = [number for number, (low, _) in enumerate(self._words) if low & _OPCODE in _LOADS]
+        loads = [number for number, (low, _) in enumerate(self._words) if low & sass.OPCODE in sass.LOADS]
         boards = {self._words[number][1] >> 46 & 7 for number in loads} & set(range(_N_SCOREBOARDS))
         by_board = [self._fewest_loads(board) for board in sorted(boards)]
         return list(map(sum, zip(*by_board, strict=True))) or [0] * len(self._words)
@@ -120,7 +107,7 @@ class Scoreboards:
         If several paths lead to an instruction, the one with the fewest loads counts. The code is passed from start to end, and
         again as long as backward branches lower a number.
         """
-        loads = [low & _OPCODE in _LOADS and high >> 46 & 7 == board for low, high in self._words]
+        loads = [low & sass.OPCODE in sass.LOADS and high >> 46 & 7 == board for low, high in self._words]
         waits = [high >> 52 + board & 1 for _, high in self._words]
         at, after = [_MANY] * len(loads), [_MANY] * len(loads)
         for _ in range(_MOST_PASSES):
@@ -138,8 +125,8 @@ class Scoreboards:
         for board in range(_N_SCOREBOARDS):
             if mask >> board & 1:
                 yield from self._search(number, self._counts(board), self._waits_on(board))
-        if not mask and number and self._opcode(number - 1) == _WAIT_FOR_COPIES:
-            yield from self._search(number - 1, self._is(_ASYNC_COPY), self._is(_WAIT_FOR_COPIES))
+        if not mask and number and self._opcode(number - 1) == sass.WAIT_FOR_COPIES:
+            yield from self._search(number - 1, self._is(sass.ASYNC_COPY), self._is(sass.WAIT_FOR_COPIES))
 
     def _search(
         self, start: int, is_found: Callable[[int], bool], is_end: Callable[[int], bool]
@@ -177,13 +164,13 @@ class Scoreboards:
     def _goes_on(self, number: int) -> bool:
         """Return whether execution can continue at the next instruction."""
         low, high = self._words[number]
-        opcode, is_predicated = low & _OPCODE, low >> 12 & 15 != _ALWAYS
-        if opcode == _BRANCH:
+        opcode, is_predicated = low & sass.OPCODE, low >> 12 & 15 != _ALWAYS
+        if opcode == sass.BRANCH:
             return is_predicated or high >> 23 & 15 != _ALWAYS
-        return is_predicated or opcode not in (_EXIT, _RETURN)
+        return is_predicated or opcode not in (sass.EXIT, sass.RETURN)
 
     def _opcode(self, number: int) -> int:
-        return self._words[number][0] & _OPCODE
+        return self._words[number][0] & sass.OPCODE
 
     def _waits(self, number: int) -> int:
         """Return the wait mask of an instruction: bit n is set if it waits for scoreboard n."""
@@ -209,4 +196,4 @@ def _offset(low: int, high: int, is_hopper: bool) -> int:
     if is_hopper:
         words, n_bits = words << 8 | low >> 16 & 255, n_bits + 8
     signed = words - (1 << n_bits) if words >> n_bits - 1 else words
-    return signed * 4 // INSTRUCTION_BYTES
+    return signed * 4 // sass.INSTRUCTION_BYTES

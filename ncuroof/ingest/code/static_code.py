@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
 from ncuroof.ingest.code.arithmetic import operations_in
-from ncuroof.ingest.code.elf import Image
 from ncuroof.ingest.code.modules import CodeModule, kernel_spans, located
 from ncuroof.ingest.code.thread_indices import unread_in
-from ncuroof.ingest.container import Container
+from ncuroof.ingest.framing import Framing
 from ncuroof.ingest.stored import Content
-from ncuroof.ingest.wire import WireError
 
 _MOST_LOOKED_AT = 1_000
 """Launches analysed; of more, only the first ones."""
@@ -22,8 +19,8 @@ _MOST_LOOKED_AT = 1_000
 _MOST_BYTES = 1 << 26
 """Bytes of code searched, over all functions. A large kernel has 0.1 MB."""
 
-_N_FUNCTIONS, _N_MODULES = 4_096, 16
-"""Functions whose result is cached, and modules whose parsed image is cached, for further launches."""
+_N_FUNCTIONS = 4_096
+"""Functions whose result is cached for further launches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,28 +32,26 @@ class StaticCode:
 
 
 def static_code(
-    content: Content, container: Container, modules: Mapping[int, CodeModule], rows: Iterable[int]
+    content: Content, framing: Framing, modules: Mapping[int, CodeModule], rows: Iterable[int]
 ) -> list[StaticCode]:
     """Return what the code of each workload says; nothing is known of it if the report does not contain the code.
 
     Args:
         content: the report's bytes.
-        container: its blocks.
+        framing: its blocks.
         modules: the code in the report, by reference.
         rows: workload rows, the most important first.
     """
-    if modules and not any(module.image for module in modules.values()):
+    if modules and not any(module.code for module in modules.values()):
         return []
-    spans = list(kernel_spans(container))
+    spans = list(kernel_spans(framing))
     found = [StaticCode()] * len(spans)
     n_left = _MOST_BYTES
-
-    image_of = lru_cache(_N_MODULES)(_image)
 
     @lru_cache(_N_FUNCTIONS)
     def code_of(module: CodeModule, function: bytes) -> StaticCode:
         nonlocal n_left
-        image = image_of(module)
+        image = module.image
         if image is None or n_left <= 0:
             return StaticCode()
         code = image.code(function)
@@ -69,11 +64,3 @@ def static_code(
         if kernel is not None:
             found[row] = code_of(*kernel)
     return found
-
-
-def _image(module: CodeModule) -> Image | None:
-    """Return the parsed image of a module; None if it has none or a malformed one."""
-    with contextlib.suppress(WireError):
-        if module.image:
-            return Image(module.image)
-    return None

@@ -15,15 +15,15 @@ from typing import Any
 import polars as pl
 
 from ncuroof.ingest import wire
-from ncuroof.ingest.container import Container
-from ncuroof.ingest.contents import ALWAYS_STORED, GREATEST_VALUE, LEAST_VALUE, Contents, DeclinedError
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.counter_units import unit_of
+from ncuroof.ingest.framing import Framing
 from ncuroof.ingest.native.annotations import c_text, open_ranges, rule_rows, section_identifiers, text
 from ncuroof.ingest.native.columns import CounterColumns
 from ncuroof.ingest.native.repeats import counters_start
 from ncuroof.ingest.native.schema import messages
 from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS, CounterSelection
+from ncuroof.ingest.result_tables import ALWAYS_STORED, GREATEST_VALUE, LEAST_VALUE, DeclinedError, ResultTables
 from ncuroof.ingest.stored import Content, Part, part
 
 _N_UNITS_SHOWN = 3
@@ -41,16 +41,16 @@ class _Tables:
 
 def read_native(
     content: Content,
-    container: Container,
+    framing: Framing,
     selection: CounterSelection | None,
     report: str,
     on_bytes: Callable[[int], None] = lambda _: None,
-) -> Contents:
+) -> ResultTables:
     """Return the results of a report with the selected counters; malformed results are left out.
 
     Args:
         content: the report's bytes.
-        container: its intact blocks.
+        framing: its intact blocks.
         selection: the counters to read; None for all of them.
         report: the file's name, for error messages.
         on_bytes: called repeatedly with the number of bytes read so far.
@@ -64,18 +64,18 @@ def read_native(
 
     schema = messages()
     try:
-        names = string_table(container)
+        names = string_table(framing)
     except DecodeError as error:
         raise DeclinedError(f"its string table is malformed: {error}") from error
     tables = _Tables(CounterColumns(names, CounterChoice(selection, report)))
-    for kind, encoded in _results(content, container, on_bytes):
+    for kind, encoded in _results(content, framing, on_bytes):
         # A malformed result is dropped; the caller compares the number of results with the expected one.
         with contextlib.suppress(DecodeError, wire.WireError):
             _read_result(tables, kind, encoded, schema)
-    return _contents(tables)
+    return _result_tables(tables)
 
 
-def string_table(container: Container) -> list[str | None]:
+def string_table(framing: Framing) -> list[str | None]:
     """Return the string table, which continues from block to block.
 
     A string that cannot be a counter's name, because it is not UTF-8 or contains a zero byte, is None.
@@ -85,16 +85,16 @@ def string_table(container: Container) -> list[str | None]:
     """
     decode = messages()["Header"].FromString
     names: list[str | None] = []
-    for block in container.blocks:
+    for block in framing.blocks:
         for encoded in decode(block.header).string_table.strings:
             name = c_text(encoded)
             names.append(name if name.encode() == encoded else None)
     return names
 
 
-def _results(content: Content, container: Container, on_bytes: Callable[[int], None]) -> Iterator[tuple[str, Part]]:
+def _results(content: Content, framing: Framing, on_bytes: Callable[[int], None]) -> Iterator[tuple[str, Part]]:
     """Yield the kind and the encoded message of each result in file order, and report progress after each block."""
-    for block in container.blocks:
+    for block in framing.blocks:
         for kind, span in block.results:
             yield kind, part(content, *span)
         on_bytes(block.end_offset)
@@ -141,7 +141,7 @@ def _workload_names(kind: str, result: Any) -> tuple[str, str, str | None]:
     return name, name, None
 
 
-def _contents(tables: _Tables) -> Contents:
+def _result_tables(tables: _Tables) -> ResultTables:
     n_rows = len(tables.workloads)
     numbers, texts = tables.counters.tables(n_rows)
     counters = _possible(numbers)
@@ -151,7 +151,7 @@ def _contents(tables: _Tables) -> Contents:
     names, demangled, mangled, kinds, ranges = list(zip(*tables.workloads, strict=True)) or [()] * 5
     columns = [names, demangled, mangled, kinds, _lists(ranges), n_collected, n_collected - n_possible]
     workloads = dict(zip(RAW_WORKLOADS, columns, strict=True))
-    return Contents(
+    return ResultTables(
         workloads=pl.DataFrame(workloads, schema=RAW_WORKLOADS),
         counters=counters,
         units=_units(numbers.columns),

@@ -13,9 +13,9 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from ncuroof.ingest.contents import instances_text
 from ncuroof.ingest.native.annotations import c_text
 from ncuroof.ingest.native.schema import messages
+from ncuroof.ingest.result_tables import instances_text
 from ncuroof.ingest.wire import WireError
 
 Value = float | str | None

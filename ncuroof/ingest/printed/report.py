@@ -15,7 +15,6 @@ from pathlib import Path
 import polars as pl
 
 from ncuroof.errors import ReportEmptyError, ReportFormatError
-from ncuroof.ingest.contents import ALWAYS_STORED
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.printed.breakdowns import with_listings, with_members
 from ncuroof.ingest.printed.console import ConsoleRecords
@@ -26,6 +25,7 @@ from ncuroof.ingest.printed.sentences import mentioned_counters
 from ncuroof.ingest.printed.tables import Gathered, Gatherer, PrintedRule
 from ncuroof.ingest.printed.values import Values, values_of
 from ncuroof.ingest.raw_report import RAW_PROCESSES, RAW_RULES, RAW_WORKLOADS, CounterSelection, RawReport
+from ncuroof.ingest.result_tables import ALWAYS_STORED
 from ncuroof.ingest.session import Process, Session
 from ncuroof.ingest.stored import sha256
 

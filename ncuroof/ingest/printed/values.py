@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ncuroof.ingest.contents import GREATEST_VALUE, LEAST_VALUE
 from ncuroof.ingest.printed.numbers import Notation, notation, texts
 from ncuroof.ingest.printed.tables import Gathered
 from ncuroof.ingest.printed.units import load_printed_units
+from ncuroof.ingest.result_tables import GREATEST_VALUE, LEAST_VALUE
 
 _PER_CYCLE = ".per_cycle_"
 """Part of the names of counters that get multiplied by cycles: for these, a value below 0.005 that is printed as 0.00 is not

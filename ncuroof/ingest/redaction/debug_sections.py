@@ -21,9 +21,9 @@ def outline(image: bytes) -> bytes | None:
     Raises:
         WireError: the image is truncated or malformed.
     """
-    is_debug = is_debug_build(image)
-    if is_debug is None:
+    if not is_image(image):
         return None
+    is_debug = is_debug_build(Image(image))
     names = b"\0.shstrtab\0" + (REGISTERS_OF_VARIABLES + b"\0" if is_debug else b"")
     sections = [(0, 0, 0), (names.index(b".shstrtab"), STRINGS, len(names))]
     if is_debug:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from ncuroof.errors import RedactionError
 from ncuroof.ingest import wire
-from ncuroof.ingest.container import FILE_VERSION, LENGTH, MAGIC, PAYLOAD_SIZE, Block, Container, entries, walk
+from ncuroof.ingest.framing import FILE_VERSION, LENGTH, MAGIC, PAYLOAD_SIZE, Block, Framing, entries, walk
 from ncuroof.ingest.redaction.fields import (
     BLOCK_HEADER,
     COMMAND_LIST,
@@ -77,13 +77,13 @@ def redact(content: bytes, *, where: str, keep: Iterable[str] = ()) -> Redaction
         ReportFormatError: it is not a report.
         RedactionError: something that should have been removed is still there.
     """
-    container = walk(content, where=where)
-    secrets = find_secrets(content, container)
-    command_line = _command_line(read_session(block.header for block in container.blocks))
+    framing = walk(content, where=where)
+    secrets = find_secrets(content, framing)
+    command_line = _command_line(read_session(block.header for block in framing.blocks))
     while True:
         cleaning = Cleaning(secrets.needles(), frozenset(keep), command_line)
-        parts = [MAGIC, _prefixed(varint(FILE_VERSION << 3) + varint(container.version))]
-        parts += [part for block in container.blocks for part in _block(content, block, cleaning)]
+        parts = [MAGIC, _prefixed(varint(FILE_VERSION << 3) + varint(framing.version))]
+        parts += [part for block in framing.blocks for part in _block(content, block, cleaning)]
         if secrets.homes.issuperset(home for home, _ in cleaning.homes):
             break
         secrets = secrets.with_homes(cleaning.homes)  # to remove these from all other texts too
@@ -96,7 +96,7 @@ def redact(content: bytes, *, where: str, keep: Iterable[str] = ()) -> Redaction
         n_searched=len(secrets.searched()),
         left=tuple(left_by_place(cleaning.left)),
         unsearched=tuple(word.decode("utf-8", "replace") for word in secrets.unsearched()),
-        lost=_lost(container),
+        lost=_lost(framing),
     )
 
 
@@ -158,5 +158,5 @@ def _prefixed(encoded: bytes) -> bytes:
     return LENGTH.pack(len(encoded)) + encoded
 
 
-def _lost(container: Container) -> str | None:
-    return None if container.damage is None else f"{container.damage}; everything after it is left out"
+def _lost(framing: Framing) -> str | None:
+    return None if framing.damage is None else f"{framing.damage}; everything after it is left out"

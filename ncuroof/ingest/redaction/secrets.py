@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from ncuroof.ingest import wire
-from ncuroof.ingest.container import Container
+from ncuroof.ingest.framing import Framing
 
 # Field numbers, as `message: field`.
 _HEADER_SESSION, _HEADER_PROCESS, _PROCESS_HOST = 3, 6, 2
@@ -97,13 +97,13 @@ def _is_telling(word: bytes) -> bool:
     return len(word) >= _LEAST_CHARACTERS and word.lower().decode("utf-8", "replace") not in _COMMON
 
 
-def find_secrets(content: bytes, container: Container) -> Secrets:
+def find_secrets(content: bytes, framing: Framing) -> Secrets:
     """Return the secrets in a report: those in its headers, and the home folders anywhere in its bytes."""
     hosts: set[bytes] = set()
     addresses: set[bytes] = set()
     users: set[bytes] = set()
     homes: set[tuple[bytes, bytes]] = set()
-    for block in container.blocks:
+    for block in framing.blocks:
         for kind, value in _of_header(memoryview(block.header)):
             if kind == "environment":
                 homes.update(homes_in(value))

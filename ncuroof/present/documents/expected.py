@@ -10,11 +10,12 @@ if TYPE_CHECKING:
 
 
 def expected_document(found: Expected) -> dict[str, Any] | None:
-    """Return calls, modules and utilisation of the peak (MFU); None where no NVTX range names an operator with its shapes."""
+    """Return calls, operators, modules and MFU; None where no NVTX range names an operator with its shapes."""
     if found.calls.is_empty():
         return None
     return {
         "calls": found.calls.drop("call").to_dicts(),
+        "operators": found.operators.to_dicts(),
         "modules": found.modules.to_dicts(),
         "utilisation": None if found.utilisation is None else asdict(found.utilisation),
     }

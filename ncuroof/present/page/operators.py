@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -13,15 +13,7 @@ from ncuroof.present.sentences.model_utilisation import utilisation_sentence
 from ncuroof.words import Verdict
 
 _MOST_LINES = 50
-_MUCH_TRAFFIC = 1.5
-"""Ratio of DRAM to compulsory bytes from which traffic is remarked on: less is padding, write-backs and the like (a choice)."""
-_SOME_BYTES = 1e6
-"""Least excess bytes of a call for that remark: tables, arguments and neighbours in L2 move as much (a choice)."""
-_MUCH_WORK = 1.1
-"""Ratio of counted to needed work from which the excess is remarked on."""
 _AS_RECORDED = "Counts profiled launches only: the launches that they represent may belong to other modules."
-_AS_IT_MUST = 1.2
-"""Up to this ratio of DRAM bytes to compulsory bytes, a call moves only what it must."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,42 +65,29 @@ def operators(expected: Record | None, weighting: Record | None = None) -> Opera
     """
     if expected is None:
         return None
-    lines = sorted(_by_shapes(expected["calls"]).values(), key=lambda calls: -(_above_ns(calls) or 0.0))
+    lines = expected["operators"]
     return Operators(
         utilisation=utilisation_sentence(expected["utilisation"], weighting),
-        lines=[_line(calls) for calls in lines[:_MOST_LINES]],
+        lines=[_line(operator) for operator in lines[:_MOST_LINES]],
         n_more=max(len(lines) - _MOST_LINES, 0),
         modules=[_module(module) for module in expected["modules"][:_MOST_LINES] if module["module"] is not None],
         modules_remark=_AS_RECORDED if any(call["n_represented"] != 1 for call in expected["calls"]) else "",
     )
 
 
-def _by_shapes(calls: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
-    groups: dict[tuple[str, str], list[Record]] = {}
-    for call in calls:
-        groups.setdefault((call["operator"], _shapes(call)), []).append(call)
-    return groups
-
-
-def _shapes(call: Record) -> str:
-    sizes: str = call["range"].partition("sizes = ")[2].partition(", input_op_ids")[0]
-    return sizes.replace(", []", "")
-
-
-def _line(calls: Sequence[Record]) -> OperatorLine:
-    modules = list(dict.fromkeys(_innermost(call["module"]) for call in calls if call["module"]))
-    longest = max(calls, key=lambda call: call["duration_ns"] or 0.0)
-    n_calls = sum(call["n_represented"] for call in calls)
+def _line(operator: Record) -> OperatorLine:
+    modules = list(dict.fromkeys(map(_innermost, operator["modules"])))
+    n_represented = f"{operator['n_represented']:.0f}"
     return OperatorLine(
-        name=f"{calls[0]['operator']} {_shapes(calls[0])}".rstrip(),
-        id=str(longest["ids"][0]),
+        name=f"{operator['operator']} {operator['shapes']}".rstrip(),
+        id=str(operator["id"]),
         module=(modules[0] if modules else "") + (f" and {len(modules) - 1} more" if len(modules) > 1 else ""),
-        n_calls=f"{len(calls)} of {n_calls:.0f}" if any(call["is_uneven"] for call in calls) else f"{n_calls:.0f}",
-        time=text.duration(_sum(calls, "represented_ns")),
-        above=text.duration(_above_ns(calls)),
-        work=_times(_ratio(calls, "counted_flop", "needed_flop")),
-        traffic=_times(_ratio(calls, "dram_bytes", "compulsory_bytes")),
-        remark="; ".join(_remarks(calls)),
+        n_calls=f"{operator['n_calls']} of {n_represented}" if operator["is_uneven"] else n_represented,
+        time=text.duration(operator["represented_ns"]),
+        above=text.duration(operator["above_ns"]),
+        work=_times(operator["work_ratio"]),
+        traffic=_times(operator["traffic_ratio"]),
+        remark="; ".join(_remark(name, operator) for name in operator["remarks"]),
     )
 
 
@@ -116,21 +95,17 @@ def _innermost(module: str) -> str:
     return module.rpartition(SEPARATOR)[2]
 
 
-def _remarks(calls: Sequence[Record]) -> Iterator[str]:
-    first = calls[0]
-    if any(call["is_uneven"] for call in calls):
-        yield "the time includes calls of other sizes that share its kernel and grid"
-    work, traffic = _ratio(calls, "counted_flop", "needed_flop"), _ratio(calls, "dram_bytes", "compulsory_bytes")
-    asked, ran = first["asked_precision"], first["ran_precision"]
-    if asked and ran and asked.startswith("tensor_") and not ran.startswith("tensor_"):
-        yield f"could run on {text.label(asked)} cores, but ran in {text.label(ran)}"
-    if work is not None and work >= _MUCH_WORK:
-        yield f"does {work:.3g}× the arithmetic it needs: tile padding or recomputation"
-    is_memory_bound = first["verdict"] == Verdict.MEMORY
-    if traffic is not None and traffic >= _MUCH_TRAFFIC and _moved_in_vain(calls) >= _SOME_BYTES:
-        yield f"moves {traffic:.3g}× the bytes it must" + (": read each input once, fuse it" if is_memory_bound else "")
-    elif is_memory_bound and not first["needed_flop"] and traffic is not None and traffic <= _AS_IT_MUST:
-        yield "moves only the bytes it must: only fusion with its neighbours makes it faster"
+def _remark(name: str, operator: Record) -> str:
+    if name == "other_sizes":
+        return "the time includes calls of other sizes that share its kernel and grid"
+    if name == "off_tensor_cores":
+        return f"could run on {text.label(operator['asked_precision'])} cores, but ran in {text.label(operator['ran_precision'])}"
+    if name == "extra_work":
+        return f"does {operator['work_ratio']:.3g}× the arithmetic it needs: tile padding or recomputation"
+    if name == "extra_traffic":
+        cure = ": read each input once, fuse it" if operator["verdict"] == Verdict.MEMORY else ""
+        return f"moves {operator['traffic_ratio']:.3g}× the bytes it must{cure}"
+    return "moves only the bytes it must: only fusion with its neighbours makes it faster"
 
 
 def _module(module: Record) -> ModuleLine:
@@ -144,30 +119,6 @@ def _module(module: Record) -> ModuleLine:
         work=_times(counted / needed if counted is not None and needed else None),
         traffic=_times(dram / compulsory if dram is not None and compulsory else None),
     )
-
-
-def _above_ns(calls: Sequence[Record]) -> float | None:
-    known = [call for call in calls if call["represented_ns"] is not None and call["roofline_ns"] is not None]
-    above = (call["represented_ns"] - call["work_weight"] * call["roofline_ns"] for call in known)
-    return sum(max(each, 0.0) for each in above) if known else None
-
-
-def _ratio(calls: Sequence[Record], above: str, below: str) -> float | None:
-    """Return the ratio of two weighted sums over the calls where both are known; None where there are none."""
-    known = [call for call in calls if call[above] is not None and call[below]]
-    over, under = (sum(call["work_weight"] * call[key] for call in known) for key in (above, below))
-    return over / under if under else None
-
-
-def _moved_in_vain(calls: Sequence[Record]) -> float:
-    """Return the largest excess of DRAM bytes over compulsory bytes of any call."""
-    known = (call for call in calls if call["dram_bytes"] is not None and call["compulsory_bytes"] is not None)
-    return max((float(call["dram_bytes"] - call["compulsory_bytes"]) for call in known), default=0.0)
-
-
-def _sum(calls: Sequence[Record], key: str) -> float | None:
-    known = [call[key] for call in calls if call[key] is not None]
-    return sum(known) if known else None
 
 
 def _times(ratio: float | None) -> str:

@@ -33,10 +33,12 @@ KNOWN_VERSION = 7
 LENGTH = struct.Struct("<I")
 """The prefix of each message: its size in bytes."""
 
-# Field numbers of BlockHeader and FileHeader.
-_N_SOURCES, _N_RESULTS, PAYLOAD_SIZE, _N_RANGES, _N_CMDLISTS, _N_GRAPHS = 1, 2, 5, 7, 8, 9
-_COUNTS = (_N_SOURCES, _N_RESULTS, PAYLOAD_SIZE, _N_RANGES, _N_CMDLISTS, _N_GRAPHS)
-FILE_VERSION = 1
+_SOURCE = "source"
+_KIND_BY_COUNT = {1: _SOURCE, 2: "kernel", 7: "range", 8: "cmdlist", 9: "graph"}
+"""Kind of a payload's messages, in their order, by the field of BlockHeader that says how many there are."""
+
+FILE_VERSION, PAYLOAD_SIZE = 1, 5
+"""Fields of FileHeader and BlockHeader."""
 
 
 class FileKind(Enum):
@@ -81,19 +83,16 @@ class Block:
     """The layout of one complete block of a report; offsets are in bytes from the start of the file."""
 
     header_offset: int
-    header_size: int
     payload_offset: int
     payload_size: int
-    n_sources: int
-    n_results: int
-    n_range_results: int
-    n_cmdlist_results: int
-    n_graph_results: int
     header: bytes
     """The encoded BlockHeader."""
 
     spans: tuple[Span, ...]
     """Start and end offsets of each encoded message in the payload, as many as the header counts."""
+
+    kinds: tuple[str, ...]
+    """The kind of each of them, in this order: "source", "kernel", "range", "cmdlist", "graph"."""
 
     @property
     def end_offset(self) -> int:
@@ -101,29 +100,23 @@ class Block:
         return self.payload_offset + self.payload_size
 
     @property
-    def kinds(self) -> tuple[str, ...]:
-        """The kind of each of `spans`, in this order: "source", "kernel", "range", "cmdlist", "graph"."""
-        return (
-            *("source",) * self.n_sources,
-            *("kernel",) * self.n_results,
-            *("range",) * self.n_range_results,
-            *("cmdlist",) * self.n_cmdlist_results,
-            *("graph",) * self.n_graph_results,
-        )
+    def sources(self) -> tuple[Span, ...]:
+        """Start and end offsets of the encoded message of each code module."""
+        return self.spans[: self.kinds.count(_SOURCE)]
 
     @property
     def results(self) -> tuple[tuple[str, Span], ...]:
         """The kind of each workload, and the start and end offsets of its encoded message."""
-        return tuple(zip(self.kinds, self.spans, strict=True))[self.n_sources :]
+        return tuple(zip(self.kinds, self.spans, strict=True))[len(self.sources) :]
 
     @property
     def n_workloads(self) -> int:
         """Profiled kernels, ranges, command lists and graphs in the block."""
-        return self.n_results + self.n_range_results + self.n_cmdlist_results + self.n_graph_results
+        return len(self.spans) - len(self.sources)
 
 
 @dataclass(frozen=True, slots=True)
-class Container:
+class Framing:
     """The blocks of a report up to its end, or up to where it is damaged.
 
     Attributes:
@@ -168,7 +161,7 @@ def sniff(head: wire.Bytes) -> FileKind:
     return FileKind.TEXT if is_text else FileKind.UNKNOWN
 
 
-def walk(content: Content, *, where: str = "the file") -> Container:
+def walk(content: Content, *, where: str = "the file") -> Framing:
     """Return the blocks of a report; of the payloads only the length prefixes are read.
 
     Args:
@@ -177,7 +170,7 @@ def walk(content: Content, *, where: str = "the file") -> Container:
 
     Raises:
         ReportFormatError: the file does not begin like a report. Damage further on does not raise; it is
-            described in `Container.damage`.
+            described in `Framing.damage`.
         ReportAccessError: the file was truncated while it was being read.
     """
     version, position = _file_header(content, where)
@@ -190,7 +183,7 @@ def walk(content: Content, *, where: str = "the file") -> Container:
             position = block.end_offset
     except _DamageError as err:
         damage = str(err)
-    return Container(version=version, blocks=tuple(blocks), intact_bytes=position, n_bytes=len(content), damage=damage)
+    return Framing(version=version, blocks=tuple(blocks), intact_bytes=position, n_bytes=len(content), damage=damage)
 
 
 def entries(content: Content, block: Block) -> Iterator[Part]:
@@ -244,21 +237,16 @@ def _block(content: Content, offset: int) -> Block:
         raise _DamageError(f"the block header at offset {offset} is malformed: {err}") from err
     return Block(
         header_offset=start,
-        header_size=size,
         payload_offset=payload_offset,
         payload_size=counts[PAYLOAD_SIZE],
-        n_sources=counts[_N_SOURCES],
-        n_results=counts[_N_RESULTS],
-        n_range_results=counts[_N_RANGES],
-        n_cmdlist_results=counts[_N_CMDLISTS],
-        n_graph_results=counts[_N_GRAPHS],
         header=header,
         spans=_payload_spans(content, payload_offset, counts),
+        kinds=tuple(kind for number, kind in _KIND_BY_COUNT.items() for _ in range(counts[number])),
     )
 
 
 def _header_counts(header: bytes) -> dict[int, int]:
-    counts = dict.fromkeys(_COUNTS, 0)
+    counts = dict.fromkeys((*_KIND_BY_COUNT, PAYLOAD_SIZE), 0)
     for number, _, value in wire.fields(header):
         if number in counts:
             counts[number] = wire.as_int(value)
@@ -270,7 +258,7 @@ def _payload_spans(content: Content, offset: int, counts: Mapping[int, int]) -> 
 
     Further messages are accepted and ignored: a newer Nsight Compute may append a kind of its own.
     """
-    n_bytes, n_wanted = counts[PAYLOAD_SIZE], sum(counts[number] for number in _COUNTS if number != PAYLOAD_SIZE)
+    n_bytes, n_wanted = counts[PAYLOAD_SIZE], sum(counts[number] for number in _KIND_BY_COUNT)
     if offset + n_bytes > len(content):
         raise _DamageError(
             f"the payload at offset {offset} has {n_bytes} bytes, but only {len(content) - offset} are left"

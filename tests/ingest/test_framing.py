@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from ncuroof.errors import ReportFormatError
 from ncuroof.ingest import wire
-from ncuroof.ingest.container import FileKind, entries, sniff, walk
+from ncuroof.ingest.framing import FileKind, entries, sniff, walk
 from ncuroof.ingest.stored import StoredFile
 from tests.support.report_writer import Kernel, Kind, write_report
 from tests.support.wire_encoder import integer
@@ -22,16 +22,16 @@ FILE_HEADER_BYTES = 10  # magic 4, length 4, field number 1, version 1
 
 
 def test_whole_report_is_intact() -> None:
-    container = walk(REPORT)
-    assert (container.version, container.n_workloads, container.damage) == (7, 3, None)
-    assert container.intact_bytes == container.n_bytes == len(REPORT)
+    framing = walk(REPORT)
+    assert (framing.version, framing.n_workloads, framing.damage) == (7, 3, None)
+    assert framing.intact_bytes == framing.n_bytes == len(REPORT)
 
 
 def test_blocks_follow_each_other_without_gaps() -> None:
     position = FILE_HEADER_BYTES
     for block in walk(REPORT).blocks:
         assert block.header_offset == position + 4
-        assert block.payload_offset == block.header_offset + block.header_size
+        assert block.payload_offset == block.header_offset + len(block.header)
         assert bytes(block.header) == REPORT[block.header_offset : block.payload_offset]
         position = block.end_offset
     assert position == len(REPORT)
@@ -41,42 +41,38 @@ def test_every_kind_of_workload_is_counted_apart() -> None:
     kinds: list[Kind] = ["kernel", "kernel", "range", "cmdlist", "graph"]
     report = write_report([Kernel("k", kind=kind) for kind in kinds], kernels_per_block=9)
     blocks = walk(report).blocks
-    assert sum(block.n_sources for block in blocks) == 1
-    assert sum(block.n_results for block in blocks) == 2
-    assert sum(block.n_range_results for block in blocks) == 1
-    assert sum(block.n_cmdlist_results for block in blocks) == 1
-    assert sum(block.n_graph_results for block in blocks) == 1
+    assert sum(len(block.sources) for block in blocks) == 1
     assert sum(block.n_workloads for block in blocks) == 5
-    assert [kind for block in blocks for kind in block.kinds if kind != "source"] == kinds
+    assert [kind for block in blocks for kind in block.kinds] == ["source", *kinds]
     assert [kind for block in blocks for kind, _ in block.results] == kinds
     assert [span for block in blocks for _, span in block.results][-1][1] == len(report)
 
 
 def test_entries_of_a_payload_are_its_messages() -> None:
     report = write_report(KERNELS, kernels_per_block=3)
-    (block,) = (block for block in walk(report).blocks if block.n_results)
+    (block,) = (block for block in walk(report).blocks if block.n_workloads)
     found = list(entries(report, block))
     names = [wire.as_text(value) for entry in found for number, _, value in wire.fields(entry) if number == 6]
     assert names == ["kernel_0", "kernel_1", "kernel_2"]
 
 
 def test_report_without_workloads_is_intact() -> None:
-    container = walk(write_report([]))
-    assert (container.n_workloads, container.damage) == (0, None)
+    framing = walk(write_report([]))
+    assert (framing.n_workloads, framing.damage) == (0, None)
 
 
 def test_other_file_version_is_read() -> None:
-    container = walk(write_report(KERNELS, file_version=8))
-    assert (container.version, container.n_workloads, container.damage) == (8, 3, None)
+    framing = walk(write_report(KERNELS, file_version=8))
+    assert (framing.version, framing.n_workloads, framing.damage) == (8, 3, None)
 
 
 @pytest.mark.parametrize("n_bytes", range(FILE_HEADER_BYTES, len(REPORT), 7))
 def test_cut_report_keeps_its_complete_blocks(n_bytes: int) -> None:
     ends = [FILE_HEADER_BYTES, *(block.end_offset for block in walk(REPORT).blocks)]
     intact_bytes = max(end for end in ends if end <= n_bytes)
-    container = walk(REPORT[:n_bytes])
-    assert (container.intact_bytes, container.n_bytes) == (intact_bytes, n_bytes)
-    assert (container.damage is None) == (n_bytes in ends)
+    framing = walk(REPORT[:n_bytes])
+    assert (framing.intact_bytes, framing.n_bytes) == (intact_bytes, n_bytes)
+    assert (framing.damage is None) == (n_bytes in ends)
     assert walk(REPORT[:intact_bytes]).damage is None
 
 
@@ -84,20 +80,20 @@ def test_cut_report_keeps_its_complete_blocks(n_bytes: int) -> None:
 def test_changed_byte_never_raises(offset: int, byte: int) -> None:
     changed = bytearray(REPORT)
     changed[offset] = byte
-    container = walk(changed)
-    assert FILE_HEADER_BYTES <= container.intact_bytes <= len(REPORT)
-    assert (container.damage is None) == (container.intact_bytes == len(REPORT))
+    framing = walk(changed)
+    assert FILE_HEADER_BYTES <= framing.intact_bytes <= len(REPORT)
+    assert (framing.damage is None) == (framing.intact_bytes == len(REPORT))
 
 
 def test_block_header_longer_than_the_file_is_damage() -> None:
     last = walk(REPORT).blocks[-1]
     changed = bytearray(REPORT)
     struct.pack_into("<I", changed, last.header_offset - 4, 0x7FFF_FFFF)
-    container = walk(changed)
-    assert container.intact_bytes == last.header_offset - 4
-    assert container.n_workloads == 2
-    assert container.damage is not None
-    assert f"offset {last.header_offset - 4} has 2147483647 bytes" in container.damage
+    framing = walk(changed)
+    assert framing.intact_bytes == last.header_offset - 4
+    assert framing.n_workloads == 2
+    assert framing.damage is not None
+    assert f"offset {last.header_offset - 4} has 2147483647 bytes" in framing.damage
 
 
 @pytest.mark.parametrize("length", [0, 3, 0xFFFF_FFF0])
@@ -105,10 +101,10 @@ def test_entry_length_that_lies_is_damage(length: int) -> None:
     last = walk(REPORT).blocks[-1]
     changed = bytearray(REPORT)
     struct.pack_into("<I", changed, last.payload_offset, length)
-    container = walk(changed)
-    assert container.intact_bytes == last.header_offset - 4
-    assert container.damage is not None
-    assert f"the payload at offset {last.payload_offset} is malformed" in container.damage
+    framing = walk(changed)
+    assert framing.intact_bytes == last.header_offset - 4
+    assert framing.damage is not None
+    assert f"the payload at offset {last.payload_offset} is malformed" in framing.damage
 
 
 def _with_block(header: bytes, payload: bytes) -> bytes:
@@ -117,29 +113,29 @@ def _with_block(header: bytes, payload: bytes) -> bytes:
 
 def test_fewer_entries_than_the_header_counts_is_damage() -> None:
     payload = struct.pack("<I", 1) + b"x"
-    container = walk(_with_block(integer(2, 2) + integer(5, len(payload)), payload))
-    assert container.intact_bytes == len(REPORT)
-    assert container.damage is not None
-    assert "should have 2 entries, but has 1" in container.damage
+    framing = walk(_with_block(integer(2, 2) + integer(5, len(payload)), payload))
+    assert framing.intact_bytes == len(REPORT)
+    assert framing.damage is not None
+    assert "should have 2 entries, but has 1" in framing.damage
 
 
 def test_payload_larger_than_the_file_is_damage() -> None:
-    container = walk(_with_block(integer(5, 1 << 40), b""))
-    assert container.intact_bytes == len(REPORT)
-    assert container.damage is not None
-    assert "has 1099511627776 bytes, but only 0 are left" in container.damage
+    framing = walk(_with_block(integer(5, 1 << 40), b""))
+    assert framing.intact_bytes == len(REPORT)
+    assert framing.damage is not None
+    assert "has 1099511627776 bytes, but only 0 are left" in framing.damage
 
 
 def test_entries_of_a_kind_yet_unknown_are_no_damage() -> None:
     payload = struct.pack("<I", 1) + b"x"
-    container = walk(_with_block(integer(10, 1) + integer(5, len(payload)), payload))
-    assert (container.n_workloads, container.damage) == (3, None)
+    framing = walk(_with_block(integer(10, 1) + integer(5, len(payload)), payload))
+    assert (framing.n_workloads, framing.damage) == (3, None)
 
 
 def test_zeros_behind_the_last_block_are_damage() -> None:
-    container = walk(REPORT + bytes(64))
-    assert container.intact_bytes == len(REPORT)
-    assert container.damage == f"the block header at offset {len(REPORT)} is empty"
+    framing = walk(REPORT + bytes(64))
+    assert framing.intact_bytes == len(REPORT)
+    assert framing.damage == f"the block header at offset {len(REPORT)} is empty"
 
 
 def test_a_file_is_walked_like_bytes(tmp_path: Path) -> None:
@@ -198,6 +194,6 @@ def test_every_corpus_report_is_intact_with_all_its_workloads() -> None:
     found = {}
     for row in rows:
         with (CORPUS / row["file"]).open("rb") as file:
-            container = walk(StoredFile(file, row["file"]))
-        found[row["file"]] = (container.version, container.damage, container.n_workloads)
+            framing = walk(StoredFile(file, row["file"]))
+        found[row["file"]] = (framing.version, framing.damage, framing.n_workloads)
     assert found == {row["file"]: (7, None, int(row["n_actions"])) for row in rows}

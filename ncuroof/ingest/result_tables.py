@@ -16,7 +16,7 @@ Anything outside, NaN and infinity is treated as missing: only failed collection
 
 
 @dataclass(slots=True)
-class Contents:
+class ResultTables:
     """The tables of `RawReport` that come from the results of a report."""
 
     workloads: pl.DataFrame

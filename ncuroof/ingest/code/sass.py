@@ -1,0 +1,52 @@
+"""SASS, the machine code of GPUs: how instructions are encoded from Volta on, and the opcodes that are looked for.
+
+Source: CUDA Binary Utilities, "Instruction Set Reference" (what instructions do); Jia et al., "Dissecting the NVIDIA Volta GPU
+Architecture via Microbenchmarking" (2018), 2.1 (128-bit instructions). Opcodes, functions of MUFU and special registers: recorded
+code for compute capability 7.5 to 9.0, compared with its SASS, and known programs compiled for 7.5 to 12.1.
+"""
+
+from __future__ import annotations
+
+VOLTA, HOPPER = 70, 90
+"""Compute capabilities, major × 10 + minor: below the first, the encoding differs; from the second on, that of branches does."""
+
+INSTRUCTION_BYTES = 16
+OPCODE, FULL_OPCODE = 0x1FF, 0xFFF
+"""Masks of the lowest bits: the opcode, and the opcode with the form of its operands."""
+
+REGISTER_BYTE = 9
+"""Byte of an instruction with the special register that it reads; in MUFU, with the function."""
+
+# Arithmetic: FADD, FMUL, FFMA, DADD, DMUL, DFMA, and MUFU with the functions of its first approximations in FP64.
+ARITHMETIC = {0x20: "fmul", 0x21: "fadd", 0x23: "ffma", 0x28: "dmul", 0x29: "dadd", 0x2B: "dfma"}
+MUFU = 0x108
+MUFU_FUNCTIONS = {6: "rcp64h", 7: "rsq64h"}
+
+# Control flow.
+BRANCH, EXIT, RETURN = 0x147, 0x14D, 0x150
+CALL_ABSOLUTE = 0x143
+"""CALL.ABS: the called function is in another section."""
+CALL, CALL_NEARBY = 0x144, 0x944
+"""Opcode of CALL.REL, and its full opcode with a constant offset, which stays within the section."""
+
+# Special registers: S2R and S2UR; CS2R and similar, which read clocks; the numbers of the registers.
+SPECIAL_REGISTER_READS, CLOCK_READS = (0x119, 0x1C3), (0x005, 0x0CB)
+TID_X, TID_Y, TID_Z, CTAID_X, CTAID_Y, CTAID_Z, ZERO = 0x21, 0x22, 0x23, 0x25, 0x26, 0x27, 0xFF
+
+# Memory.
+LOADS = (0x180, 0x181, 0x183)
+"""LD, LDG and LDL: loads into registers through L1."""
+ATOMICS_WITH_RESULT = (0x18A, 0x18B, 0x1A8, 0x1A9)
+"""ATOM and ATOMG, plain and compare-and-swap: atomics on global memory that return a result."""
+OTHER_ATOMICS = (0x18C, 0x18D, 0x18E, 0x1A6)
+"""ATOMS, RED and REDG."""
+ASYNC_COPY, WAIT_FOR_COPIES = 0x1AE, 0x11A
+"""LDGSTS and DEPBAR. DEPBAR waits for groups of LDGSTS, without a wait mask; warps are sampled at the instruction after it."""
+
+# Several threads together.
+BARRIER, WARP_GROUP = 0x11D, 0x1C5
+"""BAR, the barrier of a block, and WARPGROUP, which waits for matrix products (WGMMA)."""
+ELECT = 0x02F
+"""Picks one lane."""
+LANE_WISE = (0x037, 0x03A, 0x03B, 0x03C, 0x03F, 0x07A, 0x189)
+"""IMMA, LDSM, HMMA, DMMA, QMMA and similar, and SHFL: what a thread gets depends on its lane in the warp."""
