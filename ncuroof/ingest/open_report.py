@@ -154,6 +154,7 @@ def _read(
         debug_builds=debug_builds(content, framing, modules) if is_whole else (),
         unread_indices=_if_any([each.unread_indices for each in code]),
         operations=_if_any([each.operations for each in code]),
+        adjacent_loads=_if_any([each.adjacent_loads for each in code]),
         instructions=read_instructions(content, framing, modules, selection or CounterSelection(frozenset()), rows),
         remarks=tuple(filter(None, (_newer(framing.version), remark))),
     )

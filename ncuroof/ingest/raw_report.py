@@ -116,6 +116,9 @@ class RawReport:
             extent is known for any workload.
         operations: how many arithmetic instructions of each kind (`OPERATIONS` of `ncuroof.ingest.code.arithmetic`) each workload's
             code has; one entry per row of `workloads`, None if not known; empty if it is known for no workload.
+        adjacent_loads: which share of its loads each workload's code reads right beside another one (`adjacent_share` of
+            `ncuroof.ingest.code.adjacent_loads`); one entry per row of `workloads`, None if not known; empty if
+            it is known for no workload.
         instructions: RAW_INSTRUCTIONS of kernels whose code is in the report; if there are too many, of some of the kernels.
         folder: name of the folder that contains the file; empty for a report that was opened on its own.
         is_printed: whether it was read from a table that ncu printed, whose numbers are rounded, not from the report itself.
@@ -138,6 +141,7 @@ class RawReport:
     debug_builds: tuple[bool | None, ...] = ()
     unread_indices: tuple[frozenset[str] | None, ...] = ()
     operations: tuple[Mapping[str, int] | None, ...] = ()
+    adjacent_loads: tuple[float | None, ...] = ()
     instructions: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=RAW_INSTRUCTIONS))
     is_printed: bool = False
     folder: str = ""

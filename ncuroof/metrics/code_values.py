@@ -16,7 +16,18 @@ MOST_EXECUTIONS, WIDE_CONFLICTS = "access.most_executions", "access.wide_conflic
 
 UNFUSED_BY_CODE, FP64_DIVISIONS = "arithmetic.fp32_unfused_by_code", "arithmetic.fp64_division_frac"
 
-BY_CODE = (LOADS_BY_CODE, ATOMIC_WAIT, *N_ALIKE, MOST_EXECUTIONS, WIDE_CONFLICTS, UNFUSED_BY_CODE, FP64_DIVISIONS)
+ADJACENT_LOADS = "access.adjacent_loads_frac"
+
+BY_CODE = (
+    LOADS_BY_CODE,
+    ATOMIC_WAIT,
+    ADJACENT_LOADS,
+    *N_ALIKE,
+    MOST_EXECUTIONS,
+    WIDE_CONFLICTS,
+    UNFUSED_BY_CODE,
+    FP64_DIVISIONS,
+)
 """The columns that `values_by_code` returns."""
 
 _GENERATOR_PARTS = {
@@ -57,7 +68,9 @@ def values_by_code(report: RawReport, waits: Collection[str]) -> pl.DataFrame:
         waits: counters of samples that found a warp waiting for data.
     """
     of_accesses = [_most_executions(report), _wide_conflicts(report)]
-    return pl.DataFrame([*_waits(report, waits), *_alike(report), *of_accesses, *_arithmetic(report)])
+    adjacent = report.adjacent_loads or (None,) * report.workloads.height
+    of_loads = [*_waits(report, waits), pl.Series(ADJACENT_LOADS, adjacent, pl.Float64)]
+    return pl.DataFrame([*of_loads, *_alike(report), *of_accesses, *_arithmetic(report)])
 
 
 def _waits(report: RawReport, waits: Collection[str]) -> list[pl.Series]:

@@ -29,6 +29,9 @@ CALL_ABSOLUTE = 0x143
 CALL, CALL_NEARBY = 0x144, 0x944
 """Opcode of CALL.REL, and its full opcode with a constant offset, which stays within the section."""
 
+CONTROL = range(0x140, 0x160)
+"""Branches, calls, returns and what brings threads together behind them."""
+
 # Special registers: S2R and S2UR; CS2R and similar, which read clocks; the numbers of the registers.
 SPECIAL_REGISTER_READS, CLOCK_READS = (0x119, 0x1C3), (0x005, 0x0CB)
 TID_X, TID_Y, TID_Z, CTAID_X, CTAID_Y, CTAID_Z, ZERO = 0x21, 0x22, 0x23, 0x25, 0x26, 0x27, 0xFF
@@ -36,6 +39,10 @@ TID_X, TID_Y, TID_Z, CTAID_X, CTAID_Y, CTAID_Z, ZERO = 0x21, 0x22, 0x23, 0x25, 0
 # Memory.
 LOADS = (0x180, 0x181, 0x183)
 """LD, LDG and LDL: loads into registers through L1."""
+GLOBAL_LOADS, STORES = (0x180, 0x181), (0x185, 0x186, 0x187, 0x188)
+"""LD and LDG; ST, STG, STL and STS, which write no register."""
+LOADED_BYTES = (1, 1, 2, 2, 4, 8, 16)
+"""Bytes per thread by an access's width: unsigned and signed 8 and 16 bits, 32, 64 and 128 bits."""
 ATOMICS_WITH_RESULT = (0x18A, 0x18B, 0x1A8, 0x1A9)
 """ATOM and ATOMG, plain and compare-and-swap: atomics on global memory that return a result."""
 OTHER_ATOMICS = (0x18C, 0x18D, 0x18E, 0x1A6)

@@ -1,4 +1,4 @@
-"""What each kernel's machine code says without counters: indices that it never reads, and the arithmetic instructions in it."""
+"""What each kernel's machine code says without counters: indices that it never reads, its arithmetic, and loads of neighbours."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 
+from ncuroof.ingest.code.adjacent_loads import adjacent_share
 from ncuroof.ingest.code.arithmetic import operations_in
 from ncuroof.ingest.code.modules import CodeModule, kernel_spans, located
 from ncuroof.ingest.code.thread_indices import unread_in
@@ -29,6 +30,7 @@ class StaticCode:
 
     unread_indices: frozenset[str] | None = None
     operations: Mapping[str, int] | None = None
+    adjacent_loads: float | None = None
 
 
 def static_code(
@@ -56,7 +58,9 @@ def static_code(
             return StaticCode()
         code = image.code(function)
         n_left -= len(code)
-        return StaticCode(unread_in(code, image.compute_capability), operations_in(code, image.compute_capability))
+        return StaticCode(
+            *(find(code, image.compute_capability) for find in (unread_in, operations_in, adjacent_share))
+        )
 
     for row in islice(rows, _MOST_LOOKED_AT):
         span = spans[row]
