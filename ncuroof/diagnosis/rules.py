@@ -11,6 +11,7 @@ import polars as pl
 
 from ncuroof.diagnosis.advice import Advice, Variant
 from ncuroof.diagnosis.conditions import Condition, read_condition
+from ncuroof.diagnosis.shared_rules import complete_findings
 from ncuroof.metrics.families import USER
 from ncuroof.metrics.formula import Formula, parse
 from ncuroof.resources import profile_file
@@ -242,7 +243,7 @@ def load_rules() -> Rules:
             nodes=tuple(_node(entry) for entry in raw["node"]),
             verdicts={name: Described(**entry) for name, entry in raw["verdict"].items()},
             latency_causes=tuple(LatencyCause(**entry) for entry in raw["latency_cause"]),
-            findings={name: _finding(name, entry) for name, entry in raw["finding"].items()},
+            findings={name: _finding(name, entry) for name, entry in complete_findings(raw).items()},
             severity=raw["severity"],
             outweighs=raw["order"]["outweighs"],
             outweighs_earlier=raw["order"]["outweighs_earlier"],

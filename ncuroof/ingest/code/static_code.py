@@ -58,9 +58,8 @@ def static_code(
             return StaticCode()
         code = image.code(function)
         n_left -= len(code)
-        return StaticCode(
-            *(find(code, image.compute_capability) for find in (unread_in, operations_in, adjacent_share))
-        )
+        target = image.compute_capability
+        return StaticCode(unread_in(code, target), operations_in(code, target), adjacent_share(code, target))
 
     for row in islice(rows, _MOST_LOOKED_AT):
         span = spans[row]
