@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
-    from ncuroof.compare import Side
+    from ncuroof.comparison import Run
     from ncuroof.expected import Expected
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -207,11 +207,11 @@ class Analysis:
     def _weights(self) -> pl.DataFrame | None:
         return None if self.weighting is None else self.weighting.weights
 
-    def side(self, label: str | None = None) -> Side:
-        """Return the run as one side of a comparison, called `label`; default: the names of its reports."""
-        from ncuroof.compare import run_side  # noqa: PLC0415  comparing is not needed to analyse
+    def run(self, label: str | None = None) -> Run:
+        """Return the run to compare, called `label`; default: the names of its reports."""
+        from ncuroof.comparison import run_of  # noqa: PLC0415  comparing is not needed to analyse
 
-        return run_side(
+        return run_of(
             label or ", ".join(report.file for report in self.reports),
             reports=self.reports,
             measurements=self.measurements,

@@ -19,9 +19,9 @@ from ncuroof.collect.counts import Counts, KernelCount, to_json
 from ncuroof.collect.predecessors import Predecessor
 from ncuroof.collect.traces.idle_places import Place
 from ncuroof.collect.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
-from ncuroof.compare import judge, parse_gate
-from ncuroof.compare.baseline import write_baseline
-from ncuroof.compare.history import history
+from ncuroof.comparison import judge, parse_gate
+from ncuroof.comparison.baseline import write_baseline
+from ncuroof.comparison.history import history
 from ncuroof.fleet import FLEET_FAILURES
 from ncuroof.fleet.questions import across_gpus, by_time, changes, factors, overview
 from ncuroof.present.documents.comparison import comparison_document
@@ -78,8 +78,8 @@ def documents(folder: Path) -> Mapping[str, list[Document]]:
         Reports((raw_report({}),)).analyse().to_dict(),
         comparison_document(compared, judge([parse_gate("time:+5%")], compared)),
         comparison_document(by_line),
-        history_document(history([run.side(), mended.side(), run.side()])),
-        json.loads(write_baseline(run.side())),
+        history_document(history([run.run(), mended.run(), run.run()])),
+        json.loads(write_baseline(run.run())),
         _projection(run),
         _model(*_SWEEP),
         _model(*_MEASURED),

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import pytest
 
-from ncuroof.compare.history import history
+from ncuroof.comparison.history import history
 from ncuroof.present.texts.history import history_document, history_text
-from tests.compare.sides import RECORDING, launch, run
+from tests.comparison.runs import SETUP, launch, run
 
 
 def test_a_change_is_counted_since_the_last_run_on_another_gpu() -> None:
-    other = replace(RECORDING, gpus=("NVIDIA B200",))
-    found = history([run(launch("a", 900.0)), *(run(launch("a", us), recording=other) for us in (300.0, 400.0, 450.0))])
+    other = replace(SETUP, gpus=("NVIDIA B200",))
+    found = history([run(launch("a", 900.0)), *(run(launch("a", us), setup=other) for us in (300.0, 400.0, 450.0))])
     (trend,) = found.trends
     assert trend.mean_ns == [9e5, 3e5, 4e5, 4.5e5]
     # 450 / 300, not 450 / 900; and the fall from 900 to 300 is no jump
@@ -59,8 +59,8 @@ def test_where_the_clock_was_another_is_told() -> None:
 
 
 def test_what_forbids_every_comparison_is_told_alone() -> None:
-    other = replace(RECORDING, gpus=("NVIDIA B200",))
-    found = history([run(launch("a", sm_clock_hz=1.2e9)), run(launch("a", sm_clock_hz=1.5e9), recording=other)])
+    other = replace(SETUP, gpus=("NVIDIA B200",))
+    found = history([run(launch("a", sm_clock_hz=1.2e9)), run(launch("a", sm_clock_hz=1.5e9), setup=other)])
     lines = [line for line in history_text(found).splitlines() if "compared" in line]
     assert lines == ["  0 to 1: times are not compared: the GPU differs: NVIDIA H200 before, NVIDIA B200 after"]
     assert history_document(found)["comparable"][0]["obstacle"] is None

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ncuroof.compare.rules import Explanation
+from ncuroof.comparison.rules import Explanation
 
 Row = dict[str, Any]
 
@@ -26,7 +26,7 @@ class MatchedGroups:
     """The groups that a match takes together on one side.
 
     Attributes:
-        rows: of a side's groups.
+        rows: of a run's groups.
         n_launches: how often they were launched together: as often as the one that was launched the most.
         n_units: what amounts are given per: launches, or what one launch of the other run does.
     """

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
-from ncuroof.compare.matched_groups import FLOP, INSTRUCTIONS
-from ncuroof.compare.rules import load_comparison_rules
-from ncuroof.compare.signatures import range_path, renamed, variant
+from ncuroof.comparison.matched_groups import FLOP, INSTRUCTIONS
+from ncuroof.comparison.rules import load_comparison_rules
+from ncuroof.comparison.signatures import range_path, renamed, variant
 from ncuroof.diagnosis import Weighting, known_sum, n_launches
 from ncuroof.errors import SchemaError
 from ncuroof.ingest import RawReport
@@ -41,7 +41,7 @@ VECTOR_PRECISIONS = (Precision.FP64, Precision.FP32, Precision.FP16)
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
+class Setup:
     """How a run was recorded; each field holds what its reports say, sorted, more than one value where they differ.
 
     Attributes:
@@ -83,12 +83,12 @@ LINE_SHARES = pl.Schema(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Side:
+class Run:
     """One of the runs.
 
     Attributes:
         label: what to call it.
-        recording: how it was recorded.
+        setup: how it was recorded.
         groups: one row per group of launches, in order of first appearance: `group` (its number), SAME_LAUNCH, `short_name`,
             `renamed` and `variant` (see `signatures`), `ids` of its recorded launches, `n_recorded` of these, `n_launches` that
             they stand for, `duration_ns` (sum over these), `mean_ns` and `deviation_ns` (of those recorded),
@@ -106,7 +106,7 @@ class Side:
     """
 
     label: str
-    recording: Recording
+    setup: Setup
     groups: pl.DataFrame
     n_kernels: int
     n_failed: int
@@ -118,12 +118,12 @@ class Side:
     not_recorded_ns: float | None = None
     damage: tuple[str, ...] = ()
 
-    def without_flop(self) -> Side:
+    def without_flop(self) -> Run:
         """Return the run as if no FLOPs had been counted."""
         return replace(self, groups=self.groups.with_columns(pl.lit(None, pl.Float64).alias(FLOP)))
 
 
-def run_side(
+def run_of(
     label: str,
     *,
     reports: Sequence[RawReport],
@@ -132,8 +132,8 @@ def run_side(
     findings: pl.DataFrame,
     n_failed: int,
     weighting: Weighting | None,
-) -> Side:
-    """Return a run as one side of a comparison.
+) -> Run:
+    """Return a run to compare.
 
     Args:
         label: what to call it.
@@ -148,10 +148,10 @@ def run_side(
     slowest = max((time for time in wall_times if time.n_steps), key=lambda time: time.duration_ns, default=None)
     sessions = [report.session for report in reports]
     clock = measurements.kernels["sm_clock_hz"].median()
-    groups = group_side(kernels, findings)
-    return Side(
+    groups = launch_groups(kernels, findings)
+    return Run(
         label=label,
-        recording=Recording(
+        setup=Setup(
             gpus=distinct(measurements.devices["name"].to_list()),
             drivers=distinct([session.driver_version for session in sessions]),
             ncu_versions=distinct([session.ncu_version for session in sessions]),
@@ -176,8 +176,8 @@ def run_side(
     )
 
 
-def group_side(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
-    """Return the `groups` of a Side.
+def launch_groups(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
+    """Return the `groups` of a Run.
 
     Args:
         kernels: one row per launch, as `Analysis.kernels`.
@@ -252,7 +252,7 @@ def line_shares(groups: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
     """Return LINE_SHARES of launches whose samples are known by line.
 
     Args:
-        groups: of a Side.
+        groups: of a Run.
         lines: LINES.
     """
     total = (pl.col("value") / pl.col("frac")).first().over("id")

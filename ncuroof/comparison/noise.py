@@ -9,8 +9,8 @@ from statistics import NormalDist
 
 import polars as pl
 
-from ncuroof.compare.matched_groups import MatchedGroups, Row
-from ncuroof.compare.rules import Noise, load_comparison_rules
+from ncuroof.comparison.matched_groups import MatchedGroups, Row
+from ncuroof.comparison.rules import Noise, load_comparison_rules
 
 
 @dataclass(frozen=True, slots=True)

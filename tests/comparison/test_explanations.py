@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.compare import compare
+from ncuroof.comparison import compare
 from ncuroof.present.sentences.change import change_sentence
-from tests.compare.sides import launch, run
+from tests.comparison.runs import launch, run
 
 
 def reasons(before: dict[str, float | str], after: dict[str, float | str], us: tuple[float, float]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ncuroof.compare.side import Recording
+from ncuroof.comparison.run import Setup
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Comparable:
     remarks: tuple[str, ...]
 
 
-def comparable(before: Recording, after: Recording) -> Comparable:
+def comparable(before: Setup, after: Setup) -> Comparable:
     """Return what can be compared; what a report does not say is taken for equal."""
     reasons = [
         f"{what} differs: {', '.join(old)} before, {', '.join(new)} after"

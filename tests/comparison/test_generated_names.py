@@ -8,14 +8,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ncuroof.compare import How, Sureness, compare, judge, parse_gate
-from ncuroof.compare.comparison import run_obstacle
-from ncuroof.compare.matching import match
-from ncuroof.compare.pairing import pairs_of_same_work
-from ncuroof.compare.signatures import numbered, renamed, variant
+from ncuroof.comparison import How, Sureness, compare, judge, parse_gate
+from ncuroof.comparison.comparison import run_obstacle
+from ncuroof.comparison.matching import match
+from ncuroof.comparison.pairing import pairs_of_same_work
+from ncuroof.comparison.signatures import numbered, renamed, variant
 from ncuroof.present.documents.comparison import comparison_document
 from ncuroof.present.texts.comparison import how_matched
-from tests.compare.sides import launch, run
+from tests.comparison.runs import launch, run
 
 
 def generated(name: str, gflop: float | None, instructions: float | None = None, **changes: Any) -> dict[str, Any]:

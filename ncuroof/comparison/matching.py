@@ -9,7 +9,7 @@ from enum import Enum
 
 import polars as pl
 
-from ncuroof.compare.matched_groups import (
+from ncuroof.comparison.matched_groups import (
     DRAM_BYTES,
     FLOP,
     INSTRUCTIONS,
@@ -19,10 +19,10 @@ from ncuroof.compare.matched_groups import (
     is_other_work,
     work_ratio,
 )
-from ncuroof.compare.pairing import is_equal_work, is_same_work, pairs, pairs_of_same_work
-from ncuroof.compare.place import match_by_place
-from ncuroof.compare.side import Side
-from ncuroof.compare.signatures import numbered, texts_without_versions, with_arguments, without_versions
+from ncuroof.comparison.pairing import is_equal_work, is_same_work, pairs, pairs_of_same_work
+from ncuroof.comparison.place import match_by_place
+from ncuroof.comparison.run import Run
+from ncuroof.comparison.signatures import numbered, texts_without_versions, with_arguments, without_versions
 
 
 class How(str, Enum):
@@ -139,14 +139,14 @@ _OF_A_ROW = (
 )
 
 
-def match(before: Side, after: Side) -> Matching:
+def match(before: Run, after: Run) -> Matching:
     """Return which groups are the same; every group is in one match, removed, added, or failed to profile in the other run."""
     name = pl.col("name")
     groups = [
-        side.groups.with_columns(
+        run.groups.with_columns(
             name=without_versions(name), is_numbered=numbered(name), with_arguments=with_arguments(name)
         )
-        for side in (before, after)
+        for run in (before, after)
     ]
     n_by_name = [Counter(each.select(_RENAMED).iter_rows()) for each in groups]
     is_numbered, is_renumbered = pl.col("is_numbered"), _is_renumbered(*groups)

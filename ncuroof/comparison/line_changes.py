@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-from ncuroof.compare.rules import Noise
+from ncuroof.comparison.rules import Noise
 
 Row = Mapping[str, Any]
 

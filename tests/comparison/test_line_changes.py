@@ -10,13 +10,13 @@ import polars as pl
 import pytest
 
 import ncuroof
-from ncuroof.compare import compare, line_shares, read_baseline, write_baseline
-from ncuroof.compare.line_changes import line_changes
-from ncuroof.compare.rules import load_comparison_rules
+from ncuroof.comparison import compare, line_shares, read_baseline, write_baseline
+from ncuroof.comparison.line_changes import line_changes
+from ncuroof.comparison.rules import load_comparison_rules
 from ncuroof.present.documents.comparison import comparison_document
 from ncuroof.present.texts.comparison import to_markdown, to_text
 from ncuroof.tables import LINES
-from tests.compare.sides import launch, run
+from tests.comparison.runs import launch, run
 from tests.support.lined import lined_report
 
 NOISE = load_comparison_rules().noise  # a twentieth of the kernel's time, and two standard errors
@@ -133,9 +133,9 @@ def test_where_times_are_not_compared_neither_are_those_of_lines(tmp_path: Path)
     before.write_bytes(lined_report())
     after.write_bytes(lined_report(duration_ns=1.8e6, n_at_9=1400))
     sides = [
-        replace(side, recording=replace(side.recording, gpus=(gpu,)))
+        replace(side, setup=replace(side.setup, gpus=(gpu,)))
         for path, gpu in ((before, "NVIDIA H200"), (after, "NVIDIA H100"))
-        for side in [ncuroof.read(path).analyse().side()]
+        for side in [ncuroof.read(path).analyse().run()]
     ]
     (match,) = comparison_document(compare(*sides))["matches"]
     assert match["lines"] == []
@@ -144,6 +144,6 @@ def test_where_times_are_not_compared_neither_are_those_of_lines(tmp_path: Path)
 def test_a_baseline_keeps_no_line_of_the_sources(tmp_path: Path) -> None:
     report, baseline = tmp_path / "r.ncu-rep", tmp_path / "r.json"
     report.write_bytes(lined_report())
-    baseline.write_bytes(write_baseline(ncuroof.read(report).analyse().side()))
+    baseline.write_bytes(write_baseline(ncuroof.read(report).analyse().run()))
     assert b"return b" not in baseline.read_bytes()
     assert read_baseline(baseline).lines.is_empty()

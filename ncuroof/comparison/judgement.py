@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from ncuroof.compare.comparison import Comparison, damage_of, run_change, run_obstacle, some, total_ns
-from ncuroof.compare.deltas import Delta
-from ncuroof.compare.distinct_names import names_of_failed
-from ncuroof.compare.gates import Gate
-from ncuroof.compare.matched_groups import WORK_WORDS, Row, is_other_work
-from ncuroof.compare.matching import How, Sureness
-from ncuroof.compare.noise import is_beyond
-from ncuroof.compare.side import Side
-from ncuroof.compare.signatures import numbered, texts_without_versions
+from ncuroof.comparison.comparison import Comparison, damage_of, run_change, run_obstacle, some, total_ns
+from ncuroof.comparison.deltas import Delta
+from ncuroof.comparison.distinct_names import names_of_failed
+from ncuroof.comparison.gates import Gate
+from ncuroof.comparison.matched_groups import WORK_WORDS, Row, is_other_work
+from ncuroof.comparison.matching import How, Sureness
+from ncuroof.comparison.noise import is_beyond
+from ncuroof.comparison.run import Run
+from ncuroof.comparison.signatures import numbered, texts_without_versions
 from ncuroof.diagnosis import load_rules
 from ncuroof.words import Verdict
 
@@ -167,7 +167,7 @@ def _not_looked_for(groups: pl.DataFrame) -> tuple[str, ...]:
 
 def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
     assert gate.pattern is not None  # noqa: S101 (parsed so)
-    before, rows = (_named(gate.pattern, side) for side in (comparison.before, comparison.after))
+    before, rows = (_named(gate.pattern, run) for run in (comparison.before, comparison.after))
     unjudged, in_both = _failed(gate, comparison)
     has_limit = gate.limit_frac is not None
     if failed := unjudged or (in_both if has_limit and not before and not rows else ""):
@@ -182,9 +182,9 @@ def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
     return _held(gate, [(row["short_name"], row[gate.metric]) for row in rows])
 
 
-def _named(pattern: re.Pattern[str], side: Side) -> list[Row]:
+def _named(pattern: re.Pattern[str], run: Run) -> list[Row]:
     could_find = pl.col("verdict") != Verdict.UNKNOWN.value
-    groups = side.groups.with_columns(pl.when(could_find).then(pl.col("n_high", "n_medium")))
+    groups = run.groups.with_columns(pl.when(could_find).then(pl.col("n_high", "n_medium")))
     return [row for row in groups.iter_rows(named=True) if pattern.search(row["name"] or "")]
 
 
@@ -194,15 +194,15 @@ def _failed(gate: Gate, comparison: Comparison) -> tuple[str, str]:
     In the run after, or for a limit in one of the runs alone; where names are not known, their numbers tell.
     """
     assert gate.pattern is not None  # noqa: S101 (parsed so)
-    sides = comparison.before, comparison.after
-    plain = [texts_without_versions(side.failed) for side in sides]
+    runs = comparison.before, comparison.after
+    plain = [texts_without_versions(run.failed) for run in runs]
     before, after = map(Counter, plain)
     otherwise = after if gate.limit_frac is None else (before - after) + (after - before)
     if gate.limit_frac is not None and "" in (*before, *after) and before.total() == after.total():
         return "", ""
-    shown = {**names_of_failed(*sides), "": "an unknown kernel"}
+    shown = {**names_of_failed(*runs), "": "an unknown kernel"}
     found: dict[bool, set[str]] = {True: set(), False: set()}
-    for name, key in zip((*sides[0].failed, *sides[1].failed), (*plain[0], *plain[1]), strict=True):
+    for name, key in zip((*runs[0].failed, *runs[1].failed), (*plain[0], *plain[1]), strict=True):
         if gate.pattern.search(name):
             found[key in otherwise].add(shown[name])
     return some(sorted(found[True])), some(sorted(found[False]))
@@ -285,7 +285,7 @@ def _not_judged(comparison: Comparison, before: set[int], after: set[int], found
     return (*clauses, *_gone(comparison.before, before & set(comparison.matching.removed)))
 
 
-def _gone(before: Side, groups: Collection[int]) -> tuple[str, ...]:
+def _gone(before: Run, groups: Collection[int]) -> tuple[str, ...]:
     """Return that groups are not in the run any more, those that took longest first; nothing for none."""
     rows = before.groups.filter(pl.col("group").is_in(list(groups)))
     names = rows.sort("duration_ns", descending=True, nulls_last=True)["short_name"].to_list()

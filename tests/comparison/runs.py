@@ -6,10 +6,10 @@ from typing import Any
 
 import polars as pl
 
-from ncuroof.compare import Recording, Side, group_side
+from ncuroof.comparison import Run, Setup, launch_groups
 from ncuroof.tables import FINDINGS
 
-RECORDING = Recording(
+SETUP = Setup(
     gpus=("NVIDIA H200",),
     drivers=("580.1",),
     ncu_versions=("2025.3.1",),
@@ -44,10 +44,8 @@ def launch(name: str, us: float | None = 100.0, **changes: Any) -> dict[str, Any
     } | changes
 
 
-def run(
-    *launches: dict[str, Any], recording: Recording = RECORDING, findings: list[tuple[int, str]] | None = None
-) -> Side:
-    """Return the side of some launches, with findings as (launch, severity)."""
+def run(*launches: dict[str, Any], setup: Setup = SETUP, findings: list[tuple[int, str]] | None = None) -> Run:
+    """Return the run of some launches, with findings as (launch, severity)."""
     columns = {
         "grid": pl.List(pl.Int64), "block": pl.List(pl.Int64), "nvtx": pl.List(pl.String), "duration_ns": pl.Float64,
         "recoverable_ns": pl.Float64, "min_time_ns": pl.Float64, "work.fp32.flop": pl.Float64, "traffic_bytes.dram": pl.Float64,
@@ -57,4 +55,4 @@ def run(
     rows = [(number, "a_finding", severity, None, False, None) for number, severity in findings or []]
     table = pl.DataFrame(rows, schema=FINDINGS, orient="row")
     failed = tuple(sorted(str(each["name"]) for each in launches if each["failed"]))
-    return Side("run", recording, group_side(kernels, table), len(launches), len(failed), failed=failed)
+    return Run("run", setup, launch_groups(kernels, table), len(launches), len(failed), failed=failed)

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from ncuroof.compare import How, Sureness, compare, judge, matched_change, parse_gate, run_change
+from ncuroof.comparison import How, Sureness, compare, judge, matched_change, parse_gate, run_change
 from ncuroof.errors import GateError
-from tests.compare.sides import RECORDING, launch, run
+from tests.comparison.runs import SETUP, launch, run
 
 BEFORE = run(launch("flash_fwd", 1000.0), launch("norm", 1000.0))
 
@@ -443,7 +443,7 @@ def test_steps_are_timed_without_ncu_and_lose_nothing_with_its_report() -> None:
 
 
 def test_times_of_another_gpu_fail_a_gate_on_time_and_no_other() -> None:
-    after = run(launch("flash_fwd", 10.0), launch("norm", 10.0), recording=replace(RECORDING, gpus=("NVIDIA B200",)))
+    after = run(launch("flash_fwd", 10.0), launch("norm", 10.0), setup=replace(SETUP, gpus=("NVIDIA B200",)))
     assert result("time:+5%", after).reasons[0].startswith("times are not comparable: the GPU differs")
     assert not result("kernel(norm):+5%", after).has_passed
     assert result("kernel(norm).traffic_bytes.dram<=1e6", after).has_passed
@@ -469,7 +469,7 @@ def test_a_step_is_judged_where_it_is_known() -> None:
     assert result("run.step_ns<6e7", STEPS).has_passed
     assert result("run.idle_frac<0.5").reasons == ("run: idle_frac was not collected",)
     assert result("step:+5%", STEPS).reasons[0].startswith("the step time is not known for both runs")
-    elsewhere = replace(STEPS, recording=replace(RECORDING, gpus=("NVIDIA B200",)))
+    elsewhere = replace(STEPS, setup=replace(SETUP, gpus=("NVIDIA B200",)))
     (found,) = judge([parse_gate("step:+5%")], compare(STEPS, elsewhere))
     assert not found.has_passed
     assert found.reasons[0].startswith("times are not comparable")

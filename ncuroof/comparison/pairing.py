@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
-from ncuroof.compare.matched_groups import FLOP, INSTRUCTIONS, Row
+from ncuroof.comparison.matched_groups import FLOP, INSTRUCTIONS, Row
 
 _SAME_WORK_RATIO = 1.1
 """Launches whose work differs by less are those of the same problem, launched otherwise."""
@@ -24,7 +24,7 @@ def pairs(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
     the n-th with the n-th.
 
     Args:
-        old: rows of a side's groups, in order of first appearance.
+        old: rows of a run's groups, in order of first appearance.
         new: likewise of the run after.
     """
     if _is_scaled(old, new):
@@ -43,7 +43,7 @@ def pairs_of_same_work(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple
     operations. Else instructions tell only of launches without FLOPs.
 
     Args:
-        old: rows of a side's groups, in order of first appearance.
+        old: rows of a run's groups, in order of first appearance.
         new: likewise of the run after.
     """
     if len(old) > 1 and _is_scaled(old, new):

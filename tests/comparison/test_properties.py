@@ -9,10 +9,10 @@ import polars as pl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ncuroof.compare import compare, judge, matched_change, parse_gate, run_change
-from ncuroof.compare.comparison import run_obstacle
-from ncuroof.compare.matching import match
-from tests.compare.sides import launch, run
+from ncuroof.comparison import compare, judge, matched_change, parse_gate, run_change
+from ncuroof.comparison.comparison import run_obstacle
+from ncuroof.comparison.matching import match
+from tests.comparison.runs import launch, run
 
 _NAMES = st.sampled_from(
     ["gemm<128, 64>", "gemm<64, 64>", "triton_poi_fused_3", "triton_poi_fused_12", "softmax", "copy"]

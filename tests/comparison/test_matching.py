@@ -10,14 +10,14 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ncuroof.compare import How, Side, Sureness, compare
-from ncuroof.compare.matching import match
-from ncuroof.compare.pairing import pairs
-from ncuroof.compare.signatures import renamed, variant
-from tests.compare.sides import launch, run
+from ncuroof.comparison import How, Run, Sureness, compare
+from ncuroof.comparison.matching import match
+from ncuroof.comparison.pairing import pairs
+from ncuroof.comparison.signatures import renamed, variant
+from tests.comparison.runs import launch, run
 
 
-def matched(before: Side, after: Side) -> list[tuple[list[str], list[str], str]]:
+def matched(before: Run, after: Run) -> list[tuple[list[str], list[str], str]]:
     """Return short names before and after, and by what they were matched."""
     names = [side.groups["short_name"].to_list() for side in (before, after)]
     return [

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from ncuroof.compare.side import numbers_of_groups
+from ncuroof.comparison.run import numbers_of_groups
 from ncuroof.errors import GateError
 
 _GATE = re.compile(

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from importlib import import_module
 
 import polars as pl
 
-from ncuroof.compare.comparable import Comparable, comparable
-from ncuroof.compare.deltas import Delta, deltas
-from ncuroof.compare.distinct_names import names_of_failed, with_distinct_names
-from ncuroof.compare.matching import Matching, Sureness, match
-from ncuroof.compare.noise import by_clocks, noise_of_runs
-from ncuroof.compare.rules import load_comparison_rules
-from ncuroof.compare.side import Side
-from ncuroof.compare.signatures import texts_without_versions
+from ncuroof.comparison.comparable import Comparable, comparable
+from ncuroof.comparison.deltas import Delta, deltas
+from ncuroof.comparison.distinct_names import names_of_failed, with_distinct_names
+from ncuroof.comparison.matching import Matching, Sureness, match
+from ncuroof.comparison.noise import by_clocks, noise_of_runs
+from ncuroof.comparison.rules import load_comparison_rules
+from ncuroof.comparison.run import Run
+from ncuroof.comparison.signatures import texts_without_versions
 
 _MOST_NAMES = 3
 _MOST_AT_OTHER_CLOCKS = 0.1
@@ -37,24 +36,22 @@ class Comparison:
         comparable: what of them can be compared.
         matching: which groups are the same, added and removed.
         deltas: what changed in the matches, in their order.
+        told: makes the text that notebooks show of it.
     """
 
-    before: Side
-    after: Side
+    before: Run
+    after: Run
     comparable: Comparable
     matching: Matching
     deltas: tuple[Delta, ...]
+    told: Callable[[Comparison], str] = repr
 
     def __repr__(self) -> str:
         n_alone = f"{len(self.matching.added)} added, {len(self.matching.removed)} removed"
         return f"<Comparison: {self.before.label} → {self.after.label}; {len(self.deltas)} kernels matched, {n_alone}>"
 
     def _repr_html_(self) -> str:
-        """Return the text of the terminal, for notebooks."""
-        # Presenting comes behind, and is not needed to compare.
-        document = import_module("ncuroof.present.documents.comparison")
-        text = import_module("ncuroof.present.texts.comparison")
-        return f"<pre>{escape(text.to_text(document.comparison_document(self)))}</pre>"
+        return f"<pre>{escape(self.told(self))}</pre>"
 
     @property
     def is_empty(self) -> bool:
@@ -67,20 +64,20 @@ class Comparison:
         return not (is_moved or run_obstacle(self))
 
 
-def compare(before: Side, after: Side) -> Comparison:
+def compare(before: Run, after: Run) -> Comparison:
     """Return what changed from one run to another."""
     before, after = with_distinct_names(before, after)
-    sides = before, after
-    precisions = before.recording.precisions, after.recording.precisions
+    runs = before, after
+    precisions = before.setup.precisions, after.setup.precisions
     if all(precisions) and precisions[0] != precisions[1]:  # what one run alone counted is no change of the program's
-        sides = before.without_flop(), after.without_flop()
-    matching = match(*sides)
+        runs = before.without_flop(), after.without_flop()
+    matching = match(*runs)
     return Comparison(
         before=before,
         after=after,
-        comparable=comparable(before.recording, after.recording),
+        comparable=comparable(before.setup, after.setup),
         matching=matching,
-        deltas=tuple(deltas(*sides, matching.matches)),
+        deltas=tuple(deltas(*runs, matching.matches)),
     )
 
 
@@ -99,25 +96,23 @@ def run_obstacle(comparison: Comparison) -> str | None:
     )
 
 
-def damage_of(runs: Mapping[str, Side]) -> str:
+def damage_of(runs: Mapping[str, Run]) -> str:
     """Return how runs, by when they ran, are damaged: launches may be missing in them; "" where all are whole."""
-    return ", ".join(
-        f"the run {when} is damaged ({'; '.join(side.damage)})" for when, side in runs.items() if side.damage
-    )
+    return ", ".join(f"the run {when} is damaged ({'; '.join(run.damage)})" for when, run in runs.items() if run.damage)
 
 
-def _of_unknown_time(before: Side, after: Side) -> str:
+def _of_unknown_time(before: Run, after: Run) -> str:
     """Return of which kernels the time is not known, where that of others is: sums lack it; "" where there are none."""
     is_known = (pl.col("duration_ns") > 0).fill_null(value=False)
     clauses = []
-    for side, when in ((before, "before"), (after, "after")):
-        unknown = side.groups.filter(~is_known)["short_name"].to_list()
-        if 0 < len(unknown) < side.groups.height:
+    for run, when in ((before, "before"), (after, "after")):
+        unknown = run.groups.filter(~is_known)["short_name"].to_list()
+        if 0 < len(unknown) < run.groups.height:
             clauses.append(f"the time of {some(unknown)} is not known {when}")
     return ", ".join(clauses)
 
 
-def _counted_otherwise(before: Side, after: Side) -> str | None:
+def _counted_otherwise(before: Run, after: Run) -> str | None:
     """Return that launches were counted in one run alone, or that what was counted and not recorded takes another time; else None.
 
     That time is in no sum, and with another one kernels may have come to it or left it. Beyond chance is what would be a change of
@@ -150,7 +145,7 @@ def _at_other_clocks(comparison: Comparison) -> str | None:
 
 def _are_mostly_matched(comparison: Comparison) -> bool:
     matched = sum(time or 0.0 for delta in comparison.deltas for time in delta.duration_ns)
-    total = sum(total_ns(side) or 0.0 for side in (comparison.before, comparison.after))
+    total = sum(total_ns(run) or 0.0 for run in (comparison.before, comparison.after))
     return matched >= _LEAST_MATCHED * total
 
 
@@ -158,13 +153,13 @@ def _run_clock_change(comparison: Comparison) -> float:
     """Return the SM clock of the runs, after over before, less one: over the matches, or over all launches where few match."""
     if _are_mostly_matched(comparison):
         return _clock_change(comparison)
-    was, became = (_average_clock_hz(side) for side in (comparison.before, comparison.after))
+    was, became = (_average_clock_hz(run) for run in (comparison.before, comparison.after))
     return became / was - 1 if was and became else 0.0
 
 
-def _average_clock_hz(side: Side) -> float | None:
+def _average_clock_hz(run: Run) -> float | None:
     """Return the average SM clock of a run by time: kernels that take long say more of it than many short ones."""
-    known = side.groups.drop_nulls(["sm_clock_hz", "duration_ns"])
+    known = run.groups.drop_nulls(["sm_clock_hz", "duration_ns"])
     total = float(known["duration_ns"].sum())
     return float((known["sm_clock_hz"] * known["duration_ns"]).sum()) / total if total else None
 
@@ -177,7 +172,7 @@ def _clock_change(comparison: Comparison) -> float:
     return moved / total if total else 0.0
 
 
-def _failed_otherwise(before: Side, after: Side) -> str:
+def _failed_otherwise(before: Run, after: Run) -> str:
     """Return which launches failed in one run alone; "" where as many failed in both, and none of them is known to be another."""
     if "" in (*before.failed, *after.failed):
         n_failed = len(before.failed), len(after.failed)
@@ -186,7 +181,7 @@ def _failed_otherwise(before: Side, after: Side) -> str:
             if n_failed[0] == n_failed[1]
             else f"launches failed to profile: {n_failed[0]} before, {n_failed[1]} after"
         )
-    failed = [Counter(texts_without_versions(side.failed)) for side in (before, after)]
+    failed = [Counter(texts_without_versions(run.failed)) for run in (before, after)]
     shown = names_of_failed(before, after)
     only = [_short_list(part, shown) for part in (failed[0] - failed[1], failed[1] - failed[0])]
     return ", ".join(
@@ -225,7 +220,7 @@ def matched_change(comparison: Comparison) -> tuple[float | None, float | None]:
 
     Time of the matched kernels after, as often as they were launched before, over their time before, less one: what is left of a
     run's change without kernels and launches that one run has more of, and without what is matched by a guess. None where no time
-    of a kernel is known on both sides.
+    of a kernel is known on both runs.
     """
     was = became = 0.0
     noises_ns: list[float] = []
@@ -244,7 +239,7 @@ def matched_change(comparison: Comparison) -> tuple[float | None, float | None]:
     return change, noise + by_clocks(change, _clock_change(comparison))
 
 
-def total_ns(side: Side) -> float | None:
+def total_ns(run: Run) -> float | None:
     """Return the GPU time of a run; None where it is not known for any of them."""
-    durations = side.groups["duration_ns"].drop_nulls()
+    durations = run.groups["duration_ns"].drop_nulls()
     return float(durations.sum()) if len(durations) else None

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from ncuroof.compare.comparison import Comparison, compare
-from ncuroof.compare.distinct_names import with_distinct_names
-from ncuroof.compare.matching import Sureness
-from ncuroof.compare.side import Side
+from ncuroof.comparison.comparison import Comparison, compare
+from ncuroof.comparison.distinct_names import with_distinct_names
+from ncuroof.comparison.matching import Sureness
+from ncuroof.comparison.run import Run
 
 
 @dataclass(slots=True)
@@ -45,12 +45,12 @@ class History:
         trends: those that changed the most time, up or down, first.
     """
 
-    runs: tuple[Side, ...]
+    runs: tuple[Run, ...]
     steps: tuple[Comparison, ...]
     trends: tuple[Trend, ...]
 
 
-def history(runs: Sequence[Side]) -> History:
+def history(runs: Sequence[Run]) -> History:
     """Return how kernels went over two or more runs; one that was fused, cut into other launches or rewritten begins anew."""
     runs = with_distinct_names(*runs)
     steps = [compare(before, after) for before, after in pairwise(runs)]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.compare import compare, judge, parse_gate
-from ncuroof.compare.comparison import run_obstacle
-from ncuroof.compare.history import history
+from ncuroof.comparison import compare, judge, parse_gate
+from ncuroof.comparison.comparison import run_obstacle
+from ncuroof.comparison.history import history
 from ncuroof.present.documents.comparison import comparison_document
 from ncuroof.present.page.changes import changes
 from ncuroof.present.texts.comparison import to_markdown, to_text
 from ncuroof.present.texts.history import history_text
-from tests.compare.sides import launch, run
+from tests.comparison.runs import launch, run
 
 NAME = "launch_global"
 

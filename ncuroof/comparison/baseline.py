@@ -10,9 +10,9 @@ from typing import Any
 
 import polars as pl
 
-from ncuroof.compare.rules import load_comparison_rules
-from ncuroof.compare.side import COUNTED, Recording, Side, shown_name
-from ncuroof.compare.signatures import renamed, variant
+from ncuroof.comparison.rules import load_comparison_rules
+from ncuroof.comparison.run import COUNTED, Run, Setup, shown_name
+from ncuroof.comparison.signatures import renamed, variant
 from ncuroof.errors import BaselineError, ReportAccessError, ReportNotFoundError, found_json
 from ncuroof.words import Verdict
 
@@ -39,26 +39,26 @@ def _that_may_be_absent() -> tuple[str, ...]:
     return (*load_comparison_rules().quantities(), COUNTED)
 
 
-def write_baseline(side: Side) -> bytes:
+def write_baseline(run: Run) -> bytes:
     """Return a run as a baseline: what comparing needs of its groups; the same run gives the same bytes."""
     columns: dict[str, list[Any]] = {}
     for name in (*_COUNTS, *_TEXTS, *_SIZES):
-        columns[name] = side.groups[name].to_list()
+        columns[name] = run.groups[name].to_list()
     for name in (*_NUMBERS, *_that_may_be_absent()):
-        columns[name] = [float(f"{value:.6g}") if _is_possible(value, name) else None for value in side.groups[name]]
-    recording = {field: getattr(side.recording, field) for field in Recording.__slots__}
+        columns[name] = [float(f"{value:.6g}") if _is_possible(value, name) else None for value in run.groups[name]]
+    setup = {field: getattr(run.setup, field) for field in Setup.__slots__}
     content = {
         "schema": SCHEMA,
-        "label": side.label,
-        "n_kernels": side.n_kernels,
-        "n_failed": side.n_failed,
-        "failed": side.failed,
-        "step_ns": side.step_ns,
-        "idle_frac": side.idle_frac,
-        "is_counted": side.is_counted,
-        "not_recorded_ns": side.not_recorded_ns,
-        "damage": side.damage,
-        "recording": recording,
+        "label": run.label,
+        "n_kernels": run.n_kernels,
+        "n_failed": run.n_failed,
+        "failed": run.failed,
+        "step_ns": run.step_ns,
+        "idle_frac": run.idle_frac,
+        "is_counted": run.is_counted,
+        "not_recorded_ns": run.not_recorded_ns,
+        "damage": run.damage,
+        "recording": setup,
         "groups": columns,
     }
     return (
@@ -66,7 +66,7 @@ def write_baseline(side: Side) -> bytes:
     ).encode()
 
 
-def read_baseline(path: str | os.PathLike[str]) -> Side:
+def read_baseline(path: str | os.PathLike[str]) -> Run:
     """Return the run of a baseline.
 
     Raises:
@@ -91,12 +91,12 @@ def read_baseline(path: str | os.PathLike[str]) -> Side:
     if content["schema"] != SCHEMA:
         raise BaselineError(f"{path}: expected schema {SCHEMA}, found {content['schema']}", hint=hint)
     try:
-        return _side(content)
+        return _run(content)
     except (KeyError, TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         raise BaselineError(f"{path}: the baseline is damaged: {type(error).__name__}: {error}", hint=hint) from error
 
 
-def _side(content: dict[str, Any]) -> Side:
+def _run(content: dict[str, Any]) -> Run:
     json.dumps(content, ensure_ascii=False, allow_nan=False).encode()  # refuses NaN, infinity and broken characters
     groups = _groups(dict(content["groups"]))
     n_kernels = _whole(content["n_kernels"], "n_kernels", most=_MOST_LAUNCHES)
@@ -104,9 +104,9 @@ def _side(content: dict[str, Any]) -> Side:
     failed = _texts(content.get("failed", [""] * n_failed), "failed")
     if len(failed) != n_failed:
         raise ValueError(f"expected {n_failed} names in failed, found {len(failed)}")
-    return Side(
+    return Run(
         label=str(content["label"]),
-        recording=_recording(content["recording"]),
+        setup=_setup(content["recording"]),
         groups=groups.with_columns(
             pl.lit([], pl.List(pl.UInt32)).alias("ids"),
             shown_name(),
@@ -164,14 +164,14 @@ def _check(groups: pl.DataFrame) -> None:
         raise ValueError(f"impossible values in {', '.join(wrong)}")
 
 
-def _recording(content: dict[str, Any]) -> Recording:
+def _setup(content: dict[str, Any]) -> Setup:
     fields: dict[str, Any] = dict(content)
     for name in fields:
         if name == "sm_clock_hz":
             fields[name] = _number(content, name)
         else:
             fields[name] = (_flag if name == "is_simulated" else _texts)(content[name], name)
-    return Recording(**fields)
+    return Setup(**fields)
 
 
 def _seems_counted(groups: pl.DataFrame) -> bool:

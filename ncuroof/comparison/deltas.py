@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from ncuroof.compare.explanations import Change, changes
-from ncuroof.compare.line_changes import LineChange, line_changes
-from ncuroof.compare.matched_groups import MatchedGroups, Row, aligned, whole_sum, work_ratio
-from ncuroof.compare.matching import Match
-from ncuroof.compare.noise import (
+from ncuroof.comparison.explanations import QuantityChange, changes
+from ncuroof.comparison.line_changes import LineChange, line_changes
+from ncuroof.comparison.matched_groups import MatchedGroups, Row, aligned, whole_sum, work_ratio
+from ncuroof.comparison.matching import Match
+from ncuroof.comparison.noise import (
     Chance,
     by_clocks,
     chance_of_match,
@@ -20,8 +20,8 @@ from ncuroof.compare.noise import (
     noise_of_counted,
     other_clocks,
 )
-from ncuroof.compare.rules import ComparisonRules, Noise, load_comparison_rules
-from ncuroof.compare.side import COUNTED, Side
+from ncuroof.comparison.rules import ComparisonRules, Noise, load_comparison_rules
+from ncuroof.comparison.run import COUNTED, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Delta:
     limiters: tuple[str | None, str | None]
     recoverable_ns: tuple[float | None, float | None]
     roof_frac: tuple[float | None, float | None]
-    changes: tuple[Change, ...]
+    changes: tuple[QuantityChange, ...]
     lines: tuple[LineChange, ...] = ()
     counted_ns: tuple[float, float] | None = None
 
@@ -95,7 +95,7 @@ class Delta:
         return not is_shown and is_beyond(change, noise_of_counted(self.counted_ns, self.n_launches))
 
 
-def deltas(before: Side, after: Side, matches: Sequence[Match]) -> list[Delta]:
+def deltas(before: Run, after: Run, matches: Sequence[Match]) -> list[Delta]:
     """Return what changed in every match, in their order."""
     old_rows, new_rows = _by_group(before.groups), _by_group(after.groups)
     lines = _lines_by_group(before.lines), _lines_by_group(after.lines)

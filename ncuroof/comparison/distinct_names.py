@@ -9,8 +9,8 @@ from dataclasses import replace
 import polars as pl
 
 from ncuroof.collect.kernel_names import function_name
-from ncuroof.compare.side import Side
-from ncuroof.compare.signatures import texts_without_versions, without_parameters, without_versions
+from ncuroof.comparison.run import Run
+from ncuroof.comparison.signatures import texts_without_versions, without_parameters, without_versions
 from ncuroof.metrics.names import differences
 
 _NAMES = ("name", "short_name")
@@ -22,25 +22,25 @@ _CAST = r"\([0-9A-Za-z_: ]+\)(-?[0-9])"
 """As NVIDIA's demangler writes a constant: `(int)64`."""
 
 
-def with_distinct_names(*sides: Side) -> tuple[Side, ...]:
+def with_distinct_names(*runs: Run) -> tuple[Run, ...]:
     """Return runs whose groups of one short name have others where their names differ: "launch_global · advance".
 
     All instantiations of a template have one short name, and all kernels of a program that uses Kokkos.
     """
-    words = _words_by_short(name for side in sides for name in _names(side.groups).iter_rows())
-    return tuple(_named(side, words) for side in sides)
+    words = _words_by_short(name for run in runs for name in _names(run.groups).iter_rows())
+    return tuple(_named(run, words) for run in runs)
 
 
-def names_of_failed(*sides: Side) -> Mapping[str, str]:
+def names_of_failed(*runs: Run) -> Mapping[str, str]:
     """Return what to call the launches that failed to profile: the function, distinguished among all of the runs.
 
     By their names as recorded, and by these without versions of libraries.
     """
-    recorded = {name for side in sides for name in side.failed}
+    recorded = {name for run in runs for name in run.failed}
     failed = {*recorded, *texts_without_versions([*recorded])}
     if not failed:
         return {}
-    names = pl.concat(side.groups.select("name") for side in sides)["name"].fill_null("").to_list()
+    names = pl.concat(run.groups.select("name") for run in runs)["name"].fill_null("").to_list()
     shorts = {name: function_name(name) for name in (*failed, *names)}
     table = pl.DataFrame(
         {"name": shorts.keys(), "short_name": shorts.values()}, schema=dict.fromkeys(_NAMES, pl.String)
@@ -74,9 +74,9 @@ def _words(plain_by_name: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
     return {name: by_plain[plain] for name, plain in plain_by_name.items()}
 
 
-def _named(side: Side, words: Mapping[str, Mapping[str, Sequence[str]]]) -> Side:
-    shown = [_with(short, words.get(short, {}).get(name, ())) for short, name, _ in _names(side.groups).iter_rows()]
-    return replace(side, groups=side.groups.with_columns(pl.Series("short_name", shown, pl.String)))
+def _named(run: Run, words: Mapping[str, Mapping[str, Sequence[str]]]) -> Run:
+    shown = [_with(short, words.get(short, {}).get(name, ())) for short, name, _ in _names(run.groups).iter_rows()]
+    return replace(run, groups=run.groups.with_columns(pl.Series("short_name", shown, pl.String)))
 
 
 def _with(short: str, words: Sequence[str]) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-from ncuroof.compare.matched_groups import MatchedGroups
-from ncuroof.compare.rules import ComparisonRules, Explanation
+from ncuroof.comparison.matched_groups import MatchedGroups
+from ncuroof.comparison.rules import ComparisonRules, Explanation
 from ncuroof.words import Verdict
 
 _FOLLOWS_RATIO = 1.1
@@ -17,7 +17,7 @@ _MOVED_RATIO = 1.05
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class QuantityChange:
     """A quantity before and after.
 
     Attributes:
@@ -38,7 +38,7 @@ class Change:
 
 def changes(
     before: MatchedGroups, after: MatchedGroups, time_change: float | None, rules: ComparisonRules
-) -> tuple[Change, ...]:
+) -> tuple[QuantityChange, ...]:
     """Return the quantities that changed by more than their least, those that explain the change of time first.
 
     Args:
@@ -56,7 +56,7 @@ def changes(
     ]
     slower = after if time_change is not None and time_change > 0 else before
     found = [
-        Change(
+        QuantityChange(
             each.quantity,
             each.words,
             each.kind,
@@ -76,7 +76,7 @@ def changes(
     return tuple(sorted(found, key=lambda change: not (change.explains or change.accompanies)))
 
 
-def _is_by_itself(explanation: Explanation, change: Change) -> bool:
+def _is_by_itself(explanation: Explanation, change: QuantityChange) -> bool:
     """Return whether a quantity can be the only reason: a utilisation is an amount over the time, but where it was zero."""
     return explanation.amount is None or not change.before or not change.after
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from ncuroof.compare import compare, judge, parse_gate, read_baseline, write_baseline
+from ncuroof.comparison import compare, judge, parse_gate, read_baseline, write_baseline
 from ncuroof.errors import BaselineError
-from tests.compare.sides import launch, run
+from tests.comparison.runs import launch, run
 
-SIDE = run(
+RUN = run(
     launch("a", 1000.0),
     launch("b", 2000.0, grid=[7, 1, 1]),
     launch("b", 2100.0, grid=[7, 1, 1]),
@@ -21,27 +21,27 @@ SIDE = run(
 
 def test_a_baseline_compares_like_its_run(tmp_path) -> None:
     path = tmp_path / "run.json"
-    path.write_bytes(write_baseline(SIDE))
+    path.write_bytes(write_baseline(RUN))
     back = read_baseline(path)
-    assert compare(back, SIDE).is_empty
-    assert back.recording == SIDE.recording
+    assert compare(back, RUN).is_empty
+    assert back.setup == RUN.setup
     assert (back.n_kernels, back.n_failed) == (4, 1)
     slower = run(launch("a", 1000.0), launch("b", 3000.0, grid=[7, 1, 1]))
     found = [
         (delta.names[1], round(delta.change_frac, 3)) for delta in compare(back, slower).deltas if delta.is_significant
     ]
     assert found == [("b", round(3000 / 2050 - 1, 3))]
-    assert write_baseline(back) == write_baseline(SIDE)
-    path.write_bytes(write_baseline(replace(SIDE, step_ns=4.5e7, idle_frac=0.25)))
+    assert write_baseline(back) == write_baseline(RUN)
+    path.write_bytes(write_baseline(replace(RUN, step_ns=4.5e7, idle_frac=0.25)))
     assert (read_baseline(path).step_ns, read_baseline(path).idle_frac) == (4.5e7, 0.25)
 
 
 def test_a_baseline_of_a_damaged_run_says_so(tmp_path) -> None:
     path = tmp_path / "run.json"
     damage = ("a.ncu-rep: the rest is lost", "b.ncu-rep: 3 of its rows are lost")
-    path.write_bytes(write_baseline(replace(SIDE, damage=damage)))
+    path.write_bytes(write_baseline(replace(RUN, damage=damage)))
     assert read_baseline(path).damage == damage
-    content = json.loads(write_baseline(SIDE))
+    content = json.loads(write_baseline(RUN))
     assert content.pop("damage") == []
     path.write_text(json.dumps(content), encoding="utf-8")  # of an earlier version
     assert read_baseline(path).damage == ()
@@ -59,7 +59,7 @@ def test_what_no_run_has_is_not_written_into_a_baseline(tmp_path) -> None:
 
 
 def test_a_baseline_of_an_earlier_version_knows_no_step(tmp_path) -> None:
-    content = json.loads(write_baseline(SIDE))
+    content = json.loads(write_baseline(RUN))
     del content["step_ns"], content["idle_frac"]
     (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
     assert read_baseline(tmp_path / "run.json").step_ns is None
@@ -67,7 +67,7 @@ def test_a_baseline_of_an_earlier_version_knows_no_step(tmp_path) -> None:
 
 def test_a_baseline_knows_whether_launches_were_counted(tmp_path) -> None:
     path = tmp_path / "run.json"
-    path.write_bytes(write_baseline(replace(SIDE, is_counted=True, not_recorded_ns=1.5e6)))
+    path.write_bytes(write_baseline(replace(RUN, is_counted=True, not_recorded_ns=1.5e6)))
     assert (read_baseline(path).is_counted, read_baseline(path).not_recorded_ns) == (True, 1.5e6)
     # of an earlier version: they were where a launch stands for others, or took another time than ncu's
     alone, thrice = [launch("a", 1000.0 / 3, n_represented=each, weight=each) for each in (1.0, 3.0)]
@@ -81,17 +81,17 @@ def test_a_baseline_knows_whether_launches_were_counted(tmp_path) -> None:
         del content["is_counted"], content["not_recorded_ns"], content["recording"]["precisions"]
         path.write_text(json.dumps(content), encoding="utf-8")
         back = read_baseline(path)
-        assert (back.is_counted, back.not_recorded_ns, back.recording.precisions) == (is_counted, None, ())
+        assert (back.is_counted, back.not_recorded_ns, back.setup.precisions) == (is_counted, None, ())
 
 
 def test_a_baseline_of_an_earlier_version_knows_how_many_failed_and_not_which(tmp_path) -> None:
-    content = json.loads(write_baseline(SIDE))
+    content = json.loads(write_baseline(RUN))
     del content["failed"]
     (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
     back = read_baseline(tmp_path / "run.json")
     gates = [parse_gate("time:+5%"), parse_gate("kernel(.*).time:+5%")]
-    assert all(found.has_passed for found in judge(gates, compare(back, SIDE)))
-    (found,) = judge([parse_gate("kernel(^c).duration_ns<=1e9")], compare(back, SIDE))
+    assert all(found.has_passed for found in judge(gates, compare(back, RUN)))
+    (found,) = judge([parse_gate("kernel(^c).duration_ns<=1e9")], compare(back, RUN))
     assert found.reasons == ("c failed to profile",)  # of the run after it is known which
     more = run(launch("a", 1000.0), launch("b", None, failed=True), launch("c", None, failed=True))
     (found,) = judge(gates[:1], compare(back, more))
@@ -120,7 +120,7 @@ def test_what_is_no_baseline_is_refused(tmp_path, content: bytes, said: str) -> 
 
 @pytest.mark.parametrize("groups", [[0, 2], [0, 0], [1, 0], [None, 1]])
 def test_a_baseline_that_was_cut_or_merged_is_damaged(tmp_path, groups: list[int | None]) -> None:
-    content = json.loads(write_baseline(SIDE))
+    content = json.loads(write_baseline(RUN))
     content["groups"]["group"] = groups
     (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(BaselineError, match="expected groups 0 to 1 in order, found"):
@@ -128,22 +128,22 @@ def test_a_baseline_that_was_cut_or_merged_is_damaged(tmp_path, groups: list[int
 
 
 def test_names_of_a_baseline_are_told_as_they_are_now(tmp_path) -> None:
-    content = json.loads(write_baseline(SIDE))
+    content = json.loads(write_baseline(RUN))
     content["groups"] |= {"renamed": ["as it was", "told then"], "variant": ["as it was", "told then"]}
     (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
     assert read_baseline(tmp_path / "run.json").groups["variant"].to_list() == ["a", "b"]
 
 
 def test_a_baseline_may_lack_a_name(tmp_path) -> None:
-    content = json.loads(write_baseline(SIDE))
+    content = json.loads(write_baseline(RUN))
     content["groups"]["name"] = [None, "b(float *, int)"]
     (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
-    comparison = compare(read_baseline(tmp_path / "run.json"), SIDE)
+    comparison = compare(read_baseline(tmp_path / "run.json"), RUN)
     assert [(each.before, each.after) for each in comparison.matching.matches][-1] == ((1,), (1,))
 
 
 def test_a_baseline_that_lost_a_column_or_holds_nonsense_is_damaged(tmp_path) -> None:
-    whole = json.loads(write_baseline(SIDE))
+    whole = json.loads(write_baseline(RUN))
     path = tmp_path / "run.json"
     for key in whole["groups"]:
         if (
@@ -213,7 +213,7 @@ def test_a_baseline_that_lost_a_column_or_holds_nonsense_is_damaged(tmp_path) ->
     ],
 )
 def test_a_baseline_with_values_that_no_run_has_is_damaged(tmp_path, place: tuple[str, ...], value: object) -> None:
-    content = json.loads(write_baseline(SIDE))
+    content = json.loads(write_baseline(RUN))
     folder = content
     for key in place[:-1]:
         folder = folder[key]

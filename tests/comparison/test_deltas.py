@@ -9,9 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from ncuroof.compare import (
+from ncuroof.comparison import (
     BUILDS,
-    Side,
+    Run,
     Sureness,
     compare,
     judge,
@@ -20,9 +20,9 @@ from ncuroof.compare import (
     run_change,
     run_obstacle,
 )
-from ncuroof.compare.noise import Chance
+from ncuroof.comparison.noise import Chance
 from ncuroof.present.sentences.change import change_sentence
-from tests.compare.sides import RECORDING, launch, run
+from tests.comparison.runs import SETUP, launch, run
 
 
 def only(before, after):
@@ -155,9 +155,9 @@ def test_times_at_other_clocks_are_not_compared() -> None:
 def test_other_kernels_are_no_other_clock() -> None:
     # short launches that were fused away ran at 1.6 GHz, and their median with them; what is left runs as before
     short = [launch(name, 5.0, sm_clock_hz=1.6e9, **{"work.fp32.flop": 1e5}) for name in ("b", "c", "d")]
-    recordings = [replace(RECORDING, sm_clock_hz=clock) for clock in (1.6e9, 1.5e9)]
-    before = run(launch("a", 1000.0, sm_clock_hz=1.5e9), *short, recording=recordings[0])
-    after = run(launch("a", 1000.0, sm_clock_hz=1.5e9), recording=recordings[1])
+    setups = [replace(SETUP, sm_clock_hz=clock) for clock in (1.6e9, 1.5e9)]
+    before = run(launch("a", 1000.0, sm_clock_hz=1.5e9), *short, setup=setups[0])
+    after = run(launch("a", 1000.0, sm_clock_hz=1.5e9), setup=setups[1])
     comparison = compare(before, after)
     assert comparison.comparable.is_time_comparable
     assert run_change(comparison)[0] == pytest.approx(1000 / 1015 - 1)
@@ -177,7 +177,7 @@ def test_many_short_launches_at_another_clock_leave_the_run_uncompared() -> None
 
 
 def test_runs_that_have_little_in_common_are_compared_at_one_clock_alone() -> None:
-    def of_others(clock_hz: float) -> tuple[Side, Side]:
+    def of_others(clock_hz: float) -> tuple[Run, Run]:
         before = run(launch("alpha", 1000.0, sm_clock_hz=1.0e9), launch("both", 10.0, sm_clock_hz=1.0e9))
         other = {"grid": [7, 1, 1], "sm_clock_hz": clock_hz, "work.fp32.flop": 9e9, "traffic_bytes.dram": 9e9}
         return before, run(launch("omega", 400.0, **other), launch("both", 10.0, sm_clock_hz=1.0e9))
@@ -320,7 +320,7 @@ def test_noise_of_one_percent_moves_nothing() -> None:
     ],
 )
 def test_times_are_compared_where_the_recordings_allow_it(field: str, value: object, *, is_comparable: bool) -> None:
-    after = run(launch("a", 200.0), recording=replace(RECORDING, **{field: value}))
+    after = run(launch("a", 200.0), setup=replace(SETUP, **{field: value}))
     found = compare(run(launch("a")), after).comparable
     assert found.is_time_comparable is is_comparable
     assert bool(found.reasons) is not is_comparable
@@ -328,42 +328,40 @@ def test_times_are_compared_where_the_recordings_allow_it(field: str, value: obj
 
 def test_times_are_not_compared_where_a_run_mixes_gpus() -> None:
     # both have launches on both, and nothing says that those of a kernel ran on the same ones
-    recording = replace(RECORDING, gpus=("NVIDIA A100", "NVIDIA H200"))
-    before, after = run(launch("a", 900.0), recording=recording), run(launch("a", 400.0), recording=recording)
+    setup = replace(SETUP, gpus=("NVIDIA A100", "NVIDIA H200"))
+    before, after = run(launch("a", 900.0), setup=setup), run(launch("a", 400.0), setup=setup)
     reason = "a run has launches on different GPUs: NVIDIA A100, NVIDIA H200"
     assert compare(before, after).comparable.reasons == (reason,)
     (found,) = judge([parse_gate("kernel(a).time:+5%")], compare(before, after))
     assert (found.has_passed, found.reasons) == (False, (f"times are not comparable: {reason}",))
-    unknown = run(launch("a"), recording=replace(RECORDING, gpus=()))
+    unknown = run(launch("a"), setup=replace(SETUP, gpus=()))
     assert compare(unknown, after).comparable.reasons == (reason,)
 
 
 def test_another_build_is_told() -> None:
-    before, after = (replace(RECORDING, builds=(build,)) for build in (BUILDS[1.0], BUILDS[0.0]))
-    found = compare(run(launch("a"), recording=before), run(launch("a"), recording=after)).comparable
+    before, after = (replace(SETUP, builds=(build,)) for build in (BUILDS[1.0], BUILDS[0.0]))
+    found = compare(run(launch("a"), setup=before), run(launch("a"), setup=after)).comparable
     assert found.is_time_comparable
     assert found.remarks == ("the build differs: for debugging (nvcc -G) before, with optimisation after",)
 
 
 def test_flops_are_compared_where_the_same_of_them_were_counted() -> None:
     # one run counted FP32 alone, of 1 Gflop; the other FP16, too, of 0.25
-    before = run(
-        launch("a", 200.0, **{"work.fp16.flop": 0.25e9}), recording=replace(RECORDING, precisions=("fp32 fp16",))
-    )
+    before = run(launch("a", 200.0, **{"work.fp16.flop": 0.25e9}), setup=replace(SETUP, precisions=("fp32 fp16",)))
     after = [launch("a", 100.0), launch("new")]
-    comparison = compare(before, run(*after, recording=replace(RECORDING, precisions=("fp32",))))
+    comparison = compare(before, run(*after, setup=replace(SETUP, precisions=("fp32",))))
     (delta,) = comparison.deltas
     assert (delta.work, delta.changes) == (None, ())
     assert comparison.comparable.remarks == (
         "FLOPs are not compared: the set of counted precisions differs: fp32 fp16 before, fp32 after",
     )
     assert comparison.after.groups["work.flop"].to_list() == [1e9, 1e9]
-    alike = compare(before, run(*after, recording=replace(RECORDING, precisions=("fp32 fp16",))))
+    alike = compare(before, run(*after, setup=replace(SETUP, precisions=("fp32 fp16",))))
     assert alike.deltas[0].work == ("work.flop", pytest.approx(0.8))
 
 
 def test_amounts_are_compared_where_times_are_not() -> None:
-    after = run(launch("a", 20.0, **{"traffic_bytes.dram": 3e6}), recording=replace(RECORDING, gpus=("NVIDIA B200",)))
+    after = run(launch("a", 20.0, **{"traffic_bytes.dram": 3e6}), setup=replace(SETUP, gpus=("NVIDIA B200",)))
     comparison = compare(run(launch("a")), after)
     assert change_sentence(comparison.deltas[0], is_time_comparable=False) == "times are not compared: DRAM bytes ×3"
 

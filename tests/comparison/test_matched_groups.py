@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.compare import compare
-from ncuroof.compare.matched_groups import MatchedGroups
-from ncuroof.compare.noise import clock_change, other_clocks
-from tests.compare.sides import launch, run
+from ncuroof.comparison import compare
+from ncuroof.comparison.matched_groups import MatchedGroups
+from ncuroof.comparison.noise import clock_change, other_clocks
+from tests.comparison.runs import launch, run
 
 
 def together(*launches: dict) -> MatchedGroups:
