@@ -7,18 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ncuroof.comparison.rules import Explanation
+from ncuroof.comparison.rules import Explanation, load_comparison_rules
 
 Row = dict[str, Any]
 
 FLOP, INSTRUCTIONS, DRAM_BYTES = "work.flop", "instructions.warp_executed", "traffic_bytes.dram"
 WORK_WORDS = {FLOP: "FLOPs", INSTRUCTIONS: "instructions"}
-
-_SAME_WORK_RATIO = 1.25
-"""Work that differs by less is the same: what is cut into pieces does some of it twice."""
-
-_MOST_WORK_RATIO = 3.0
-"""By so much a better algorithm may do less; more speaks for another input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +77,7 @@ def aligned(before: MatchedGroups, after: MatchedGroups) -> tuple[MatchedGroups,
         return before, after
     work = ratios[0][1]
     in_all = work * after.n_launches / before.n_launches
-    is_same = abs(math.log(in_all)) < math.log(_SAME_WORK_RATIO) < abs(math.log(work))
+    is_same = abs(math.log(in_all)) < math.log(load_comparison_rules().work.cut_ratio) < abs(math.log(work))
     return (before, replace(after, n_units=before.n_units)) if is_same else (before, after)
 
 
@@ -106,7 +100,8 @@ def _ratios(before: MatchedGroups, after: MatchedGroups, quantities: Sequence[st
 
 def is_other_work(ratio: float) -> bool:
     """Return whether work after over before is so far from 1 that the input may have changed, and not the code."""
-    return not 1 / _MOST_WORK_RATIO <= ratio <= _MOST_WORK_RATIO
+    most = load_comparison_rules().work.most_ratio
+    return not 1 / most <= ratio <= most
 
 
 def whole_sum(values: Iterable[float | None]) -> float | None:

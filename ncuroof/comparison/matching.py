@@ -19,7 +19,7 @@ from ncuroof.comparison.matched_groups import (
     is_other_work,
     work_ratio,
 )
-from ncuroof.comparison.pairing import is_equal_work, is_same_work, pairs, pairs_of_same_work
+from ncuroof.comparison.pairing import is_same_input, is_same_problem, pairs, pairs_of_same_problem
 from ncuroof.comparison.place import match_by_place
 from ncuroof.comparison.run import Run
 from ncuroof.comparison.signatures import numbered, texts_without_versions, with_arguments, without_versions
@@ -88,8 +88,8 @@ class _Stage:
     pairs: Callable[[Sequence[Row], Sequence[Row]], Iterator[tuple[Row, Row]]] = pairs
 
 
-def _pairs_of_equal_work(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
-    return (pair for pair in pairs_of_same_work(old, new) if is_equal_work(*pair))
+def _pairs_of_same_input(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
+    return (pair for pair in pairs_of_same_problem(old, new) if is_same_input(*pair))
 
 
 _SHAPE = ("grid", "block")
@@ -101,11 +101,11 @@ _BY_NAME = (
     _Stage(_NAME, How.SHAPE, Sureness.LIKELY),
 )
 _BY_WORK = (
-    _Stage((*_NAME, *_SHAPE, "range"), How.SAME, Sureness.CERTAIN, _pairs_of_equal_work),
-    _Stage((*_NAME, *_SHAPE), How.MOVED, Sureness.CERTAIN, _pairs_of_equal_work),
-    _Stage((*_RENAMED, *_SHAPE, "range"), How.RENAMED, Sureness.LIKELY, pairs_of_same_work),
-    _Stage((*_RENAMED, "range"), How.RENAMED, Sureness.LIKELY, pairs_of_same_work),
-    _Stage(_RENAMED, How.RENAMED, Sureness.LIKELY, pairs_of_same_work),
+    _Stage((*_NAME, *_SHAPE, "range"), How.SAME, Sureness.CERTAIN, _pairs_of_same_input),
+    _Stage((*_NAME, *_SHAPE), How.MOVED, Sureness.CERTAIN, _pairs_of_same_input),
+    _Stage((*_RENAMED, *_SHAPE, "range"), How.RENAMED, Sureness.LIKELY, pairs_of_same_problem),
+    _Stage((*_RENAMED, "range"), How.RENAMED, Sureness.LIKELY, pairs_of_same_problem),
+    _Stage(_RENAMED, How.RENAMED, Sureness.LIKELY, pairs_of_same_problem),
 )
 """Of names that a compiler numbers: the number alone is no evidence."""
 
@@ -228,7 +228,9 @@ def _sureness(stage: _Stage, old: Row, new: Row, n_by_name: Sequence[Counter[tup
     is_one_of_others = old["is_numbered"] and n_before != n_after
     may_compute_another = stage.how is How.VARIANT and old["with_arguments"] != new["with_arguments"]
     return (
-        Sureness.GUESS if (is_one_of_others or may_compute_another) and not is_same_work(old, new) else stage.sureness
+        Sureness.GUESS
+        if (is_one_of_others or may_compute_another) and not is_same_problem(old, new)
+        else stage.sureness
     )
 
 

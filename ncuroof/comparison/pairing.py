@@ -8,12 +8,7 @@ from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
 from ncuroof.comparison.matched_groups import FLOP, INSTRUCTIONS, Row
-
-_SAME_WORK_RATIO = 1.1
-"""Launches whose work differs by less are those of the same problem, launched otherwise."""
-
-_EQUAL_WORK_RATIO = 1.01
-"""Launches of one kernel with the same input differ by less: a few turns of loops that wait, or that end by the data."""
+from ncuroof.comparison.rules import load_comparison_rules
 
 
 def pairs(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
@@ -30,13 +25,14 @@ def pairs(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
     if _is_scaled(old, new):
         yield from zip(old, new, strict=True)
         return
+    within = load_comparison_rules().work.same_problem_ratio
     left, right = dict(enumerate(old)), dict(enumerate(new))
     for quantity in (FLOP, INSTRUCTIONS):
-        yield from _of_same(quantity, left, right, within=_SAME_WORK_RATIO)
+        yield from _of_same(quantity, left, right, within=within)
     yield from zip(left.values(), right.values(), strict=False)
 
 
-def pairs_of_same_work(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
+def pairs_of_same_problem(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
     """Yield the pairs that are recognised by their work: as `pairs`, and none of what is left over.
 
     Of launches that do equal FLOPs, those of as many instructions, to 1 %, come first: so differs what a compiler made of the same
@@ -49,26 +45,30 @@ def pairs_of_same_work(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple
     if len(old) > 1 and _is_scaled(old, new):
         yield from zip(old, new, strict=True)
         return
+    work = load_comparison_rules().work
     left, right = dict(enumerate(old)), dict(enumerate(new))
     right_by_flop = _by_flop(right)
     for flop, rows in _by_flop(left).items():
-        yield from _of_same(INSTRUCTIONS, left, right, within=_EQUAL_WORK_RATIO, of=(rows, right_by_flop.get(flop, {})))
-    yield from _of_same(FLOP, left, right, within=_SAME_WORK_RATIO)
+        of = rows, right_by_flop.get(flop, {})
+        yield from _of_same(INSTRUCTIONS, left, right, within=work.same_input_ratio, of=of)
+    yield from _of_same(FLOP, left, right, within=work.same_problem_ratio)
     without = tuple({key: row for key, row in rows.items() if not row[FLOP]} for rows in (left, right))
-    yield from _of_same(INSTRUCTIONS, left, right, within=_SAME_WORK_RATIO, of=without)
+    yield from _of_same(INSTRUCTIONS, left, right, within=work.same_problem_ratio, of=without)
 
 
-def is_equal_work(one: Row, other: Row) -> bool:
+def is_same_input(one: Row, other: Row) -> bool:
     """Return whether two launches do the same FLOPs and as many instructions, to 1 %, of what both counted; something has to be."""
     known = [(one[name], other[name]) for name in (FLOP, INSTRUCTIONS) if None not in (one[name], other[name])]
-    return any(map(max, known)) and all(max(each) <= _EQUAL_WORK_RATIO * min(each) for each in known)
+    most = load_comparison_rules().work.same_input_ratio
+    return any(map(max, known)) and all(max(each) <= most * min(each) for each in known)
 
 
-def is_same_work(one: Row, other: Row) -> bool:
+def is_same_problem(one: Row, other: Row) -> bool:
     """Return whether two launches do the same FLOPs, or without any as many instructions, to 10 %."""
+    most = load_comparison_rules().work.same_problem_ratio
     for name in (FLOP, INSTRUCTIONS):
         if one[name] and other[name]:
-            return bool(max(one[name], other[name]) <= _SAME_WORK_RATIO * min(one[name], other[name]))
+            return bool(max(one[name], other[name]) <= most * min(one[name], other[name]))
     return False
 
 
@@ -101,7 +101,7 @@ def _is_scaled(old: Sequence[Row], new: Sequence[Row]) -> bool:
     for quantity in (FLOP, INSTRUCTIONS):
         if all(row[quantity] for row in (*old, *new)):
             ratios = [other[quantity] / one[quantity] for one, other in zip(old, new, strict=True)]
-            return bool(max(ratios) <= min(ratios) * _SAME_WORK_RATIO)
+            return bool(max(ratios) <= min(ratios) * load_comparison_rules().work.same_problem_ratio)
     return False
 
 

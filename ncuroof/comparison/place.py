@@ -8,11 +8,7 @@ from typing import Any
 
 import polars as pl
 
-_SAME_WORK_FRAC = 0.1
-"""Amounts of work that differ by less are the same: padding and epilogues come and go."""
-
-_MOST_TRAFFIC_RATIO = 10.0
-"""One kernel that takes the place of another may be better at keeping data on the chip by so much; more is another problem."""
+from ncuroof.comparison.rules import load_comparison_rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +102,7 @@ def _may_agree(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:
     moved = [_total(rows, "traffic_bytes.dram") for rows in (old, new)]
     if not moved[0] or not moved[1]:
         return True
-    return max(moved[0] / moved[1], moved[1] / moved[0]) <= _MOST_TRAFFIC_RATIO
+    return max(moved[0] / moved[1], moved[1] / moved[0]) <= load_comparison_rules().work.most_traffic_ratio
 
 
 def _agrees(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:
@@ -117,7 +113,7 @@ def _agrees(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:
             return False
         least, most = sorted(amount for amount in amounts if amount is not None)
         if most > 0:
-            return least >= most * (1 - _SAME_WORK_FRAC)
+            return least >= most * (1 - load_comparison_rules().work.same_place_frac)
     return False
 
 

@@ -33,6 +33,29 @@ class Noise:
 
 
 @dataclass(frozen=True, slots=True)
+class Work:
+    """How far work may be apart, as a ratio of the larger over the smaller; `profiles/comparison.toml` gives the reasons.
+
+    Attributes:
+        same_input_ratio: launches of one kernel with the same input.
+        one_group_ratio: launches whose times deviate by chance alone.
+        same_problem_ratio: launches of the same problem, launched otherwise.
+        same_place_frac: what takes a kernel's place and does the same, as a share of the larger.
+        cut_ratio: the same work cut into other launches, in all.
+        most_ratio: another algorithm for the same input.
+        most_traffic_ratio: DRAM bytes of what takes a kernel's place.
+    """
+
+    same_input_ratio: float
+    one_group_ratio: float
+    same_problem_ratio: float
+    same_place_frac: float
+    cut_ratio: float
+    most_ratio: float
+    most_traffic_ratio: float
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """A quantity whose change can explain a change of time.
 
@@ -64,6 +87,7 @@ class ComparisonRules:
     """All of `profiles/comparison.toml`."""
 
     noise: Noise
+    work: Work
     least_busy_frac: float
     explanations: tuple[Explanation, ...]
     for_gates: tuple[str, ...]
@@ -85,5 +109,9 @@ def load_comparison_rules() -> ComparisonRules:
     with profile_file("comparison.toml") as raw:
         explanations = tuple(Explanation(**entry) for entry in raw["explanation"])
         return ComparisonRules(
-            Noise(**raw["noise"]), float(raw["least_busy_frac"]), explanations, tuple(raw["for_gates"])
+            Noise(**raw["noise"]),
+            Work(**raw["work"]),
+            float(raw["least_busy_frac"]),
+            explanations,
+            tuple(raw["for_gates"]),
         )

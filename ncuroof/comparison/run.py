@@ -21,9 +21,6 @@ from ncuroof.words import NAMELESS, Precision
 SAME_LAUNCH = ("name", "workload", "grid", "block", "range")
 """What the launches of a group have in common; the same kernel in another NVTX range is another group."""
 
-EQUAL_WORK_RATIO = 1.05
-"""Launches whose FLOPs and instructions differ by less do the same work; how long they take deviates by chance."""
-
 COUNTED = "counted_average_ns"
 _WEIGHTS = ("n_represented", "weight", COUNTED)
 _NUMBERS = (
@@ -297,7 +294,7 @@ def _deviation_of_equal_work(kernels: pl.DataFrame) -> pl.Expr:
 def varies(name: str) -> pl.Expr:
     """Return whether launches are known to do different amounts of work: how their times deviate is then no chance."""
     work = pl.col(name)
-    return (work.max() > work.min() * EQUAL_WORK_RATIO).fill_null(value=False)
+    return (work.max() > work.min() * load_comparison_rules().work.one_group_ratio).fill_null(value=False)
 
 
 def _roof_frac() -> pl.Expr:

@@ -11,7 +11,7 @@ import pytest
 from ncuroof.comparison import How, Sureness, compare, judge, parse_gate
 from ncuroof.comparison.comparison import run_obstacle
 from ncuroof.comparison.matching import match
-from ncuroof.comparison.pairing import pairs_of_same_work
+from ncuroof.comparison.pairing import pairs_of_same_problem
 from ncuroof.comparison.signatures import numbered, renamed, variant
 from ncuroof.present.documents.comparison import comparison_document
 from ncuroof.present.texts.comparison import how_matched
@@ -232,7 +232,7 @@ def test_what_failed_is_found_by_its_name_as_recorded() -> None:
 def test_thousands_of_numbered_kernels_are_matched_at_once() -> None:
     rows = [{"n": n, "work.flop": 1e9 * (1 + n), "instructions.warp_executed": 1e6 * (1 + n % 7)} for n in range(6000)]
     begin = time.perf_counter()
-    found = list(pairs_of_same_work(rows, rows[:0:-1]))
+    found = list(pairs_of_same_problem(rows, rows[:0:-1]))
     assert time.perf_counter() - begin < 2
     assert all(one["n"] == other["n"] for one, other in found)
     assert len(found) == 5999
