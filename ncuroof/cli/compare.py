@@ -16,7 +16,7 @@ from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, say
 from ncuroof.cli.outputs import Outputs, written_as
 from ncuroof.cli.showing import warn
-from ncuroof.comparison import Run, judge, parse_gate, read_baseline, write_baseline
+from ncuroof.comparison import Run, baseline_json, judge, parse_gate, read_baseline
 from ncuroof.comparison import compare as compared
 from ncuroof.comparison.history import history
 from ncuroof.errors import GateError, GatesFailedError, OutputFormatError
@@ -94,7 +94,7 @@ def compare(
     document = comparison_document(comparison, results)
     outputs.write(lambda form: _page(document, after) if after and form == _PAGE else _FORMATS[form](document))
     if baseline is not None:  # last, so that the old one stays if an output fails
-        write_whole(baseline, write_baseline(run), force=outputs.force)
+        write_whole(baseline, baseline_json(run), force=outputs.force)
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for line in to_annotations(document):
             say(line)

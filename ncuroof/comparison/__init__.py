@@ -1,6 +1,6 @@
 """Two analyses → what changed: matching of kernels, significance, explanations, gates, baselines."""
 
-from ncuroof.comparison.baseline import read_baseline, write_baseline
+from ncuroof.comparison.baseline import baseline_json, read_baseline
 from ncuroof.comparison.comparable import Comparable
 from ncuroof.comparison.comparison import Comparison, compare, matched_change, run_change, run_obstacle, total_ns
 from ncuroof.comparison.deltas import Delta
@@ -29,6 +29,7 @@ __all__ = [
     "Run",
     "Setup",
     "Sureness",
+    "baseline_json",
     "compare",
     "distinct",
     "is_beyond",
@@ -43,5 +44,4 @@ __all__ = [
     "run_obstacle",
     "run_of",
     "total_ns",
-    "write_baseline",
 ]

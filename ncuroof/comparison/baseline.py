@@ -13,7 +13,8 @@ import polars as pl
 from ncuroof.comparison.rules import load_comparison_rules
 from ncuroof.comparison.run import COUNTED, Run, Setup, shown_name
 from ncuroof.comparison.signatures import renamed, variant
-from ncuroof.errors import BaselineError, ReportAccessError, ReportNotFoundError, found_json
+from ncuroof.documents import read_document
+from ncuroof.errors import BaselineError, ReportAccessError, ReportNotFoundError
 from ncuroof.words import Verdict
 
 SCHEMA = "ncuroof.baseline/1"
@@ -39,7 +40,7 @@ def _that_may_be_absent() -> tuple[str, ...]:
     return (*load_comparison_rules().quantities(), COUNTED)
 
 
-def write_baseline(run: Run) -> bytes:
+def baseline_json(run: Run) -> bytes:
     """Return a run as a baseline: what comparing needs of its groups; the same run gives the same bytes."""
     columns: dict[str, list[Any]] = {}
     for name in (*_COUNTS, *_TEXTS, *_SIZES):
@@ -75,25 +76,12 @@ def read_baseline(path: str | os.PathLike[str]) -> Run:
         ReportAccessError: it cannot be read.
     """
     hint = "write one with: ncuroof compare REPORT REPORT --save-baseline FILE"
-    path = Path(path)
     try:
-        raw = path.read_bytes()
+        return read_document(Path(path), _run, schema=SCHEMA, what="a baseline", error=BaselineError, hint=hint)
     except FileNotFoundError as error:
         raise ReportNotFoundError(f"{path}: no such baseline", hint=hint) from error
     except OSError as error:
         raise ReportAccessError(f"{path}: {error.strerror}", hint="check its permissions") from error
-    try:
-        content = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise BaselineError(f"{path}: expected a baseline, found a file that is not JSON", hint=hint) from error
-    if not isinstance(content, dict) or "schema" not in content:
-        raise BaselineError(f"{path}: expected a baseline, found {found_json(content)}", hint=hint)
-    if content["schema"] != SCHEMA:
-        raise BaselineError(f"{path}: expected schema {SCHEMA}, found {content['schema']}", hint=hint)
-    try:
-        return _run(content)
-    except (KeyError, TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
-        raise BaselineError(f"{path}: the baseline is damaged: {type(error).__name__}: {error}", hint=hint) from error
 
 
 def _run(content: dict[str, Any]) -> Run:
@@ -138,10 +126,13 @@ def _groups(columns: dict[str, Any]) -> pl.DataFrame:
         raise ValueError(f"expected groups 0 to {n_groups - 1} in order, found {columns['group'][:8]}")
     absent = [name for name in _that_may_be_absent() if name not in columns]
     quantities = {name: columns[name] for name in _that_may_be_absent() if name in columns}
-    groups = pl.DataFrame(
-        {name: columns[name] for name in known} | quantities | {name: [None] * n_groups for name in absent},
-        schema=known | {name: pl.Float64() for name in (*quantities, *absent)},
-    )
+    try:
+        groups = pl.DataFrame(
+            {name: columns[name] for name in known} | quantities | {name: [None] * n_groups for name in absent},
+            schema=known | {name: pl.Float64() for name in (*quantities, *absent)},
+        )
+    except pl.exceptions.PolarsError as error:
+        raise ValueError("columns of groups differ in length, or have values of the wrong type") from error
     _check(groups)
     return groups
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from ncuroof.comparison import compare, judge, parse_gate, read_baseline, write_baseline
+from ncuroof.comparison import baseline_json, compare, judge, parse_gate, read_baseline
 from ncuroof.errors import BaselineError
 from tests.comparison.runs import launch, run
 
@@ -21,7 +21,7 @@ RUN = run(
 
 def test_a_baseline_compares_like_its_run(tmp_path) -> None:
     path = tmp_path / "run.json"
-    path.write_bytes(write_baseline(RUN))
+    path.write_bytes(baseline_json(RUN))
     back = read_baseline(path)
     assert compare(back, RUN).is_empty
     assert back.setup == RUN.setup
@@ -31,17 +31,17 @@ def test_a_baseline_compares_like_its_run(tmp_path) -> None:
         (delta.names[1], round(delta.change_frac, 3)) for delta in compare(back, slower).deltas if delta.is_significant
     ]
     assert found == [("b", round(3000 / 2050 - 1, 3))]
-    assert write_baseline(back) == write_baseline(RUN)
-    path.write_bytes(write_baseline(replace(RUN, step_ns=4.5e7, idle_frac=0.25)))
+    assert baseline_json(back) == baseline_json(RUN)
+    path.write_bytes(baseline_json(replace(RUN, step_ns=4.5e7, idle_frac=0.25)))
     assert (read_baseline(path).step_ns, read_baseline(path).idle_frac) == (4.5e7, 0.25)
 
 
 def test_a_baseline_of_a_damaged_run_says_so(tmp_path) -> None:
     path = tmp_path / "run.json"
     damage = ("a.ncu-rep: the rest is lost", "b.ncu-rep: 3 of its rows are lost")
-    path.write_bytes(write_baseline(replace(RUN, damage=damage)))
+    path.write_bytes(baseline_json(replace(RUN, damage=damage)))
     assert read_baseline(path).damage == damage
-    content = json.loads(write_baseline(RUN))
+    content = json.loads(baseline_json(RUN))
     assert content.pop("damage") == []
     path.write_text(json.dumps(content), encoding="utf-8")  # of an earlier version
     assert read_baseline(path).damage == ()
@@ -51,7 +51,7 @@ def test_what_no_run_has_is_not_written_into_a_baseline(tmp_path) -> None:
     # counters of a damaged report may be anything
     odd = {"traffic_bytes.dram": 1e31, "work.fp32.flop": 1e-31}
     path = tmp_path / "run.json"
-    path.write_bytes(write_baseline(run(launch("a", 2e15, **odd), launch("b", 1e15, **{"traffic_bytes.dram": 1e30}))))
+    path.write_bytes(baseline_json(run(launch("a", 2e15, **odd), launch("b", 1e15, **{"traffic_bytes.dram": 1e30}))))
     groups = read_baseline(path).groups
     assert groups["mean_ns"].to_list() == [None, 1e18]  # 2e18 ns are 63 years
     assert groups["traffic_bytes.dram"].to_list() == [None, 1e30]
@@ -59,7 +59,7 @@ def test_what_no_run_has_is_not_written_into_a_baseline(tmp_path) -> None:
 
 
 def test_a_baseline_of_an_earlier_version_knows_no_step(tmp_path) -> None:
-    content = json.loads(write_baseline(RUN))
+    content = json.loads(baseline_json(RUN))
     del content["step_ns"], content["idle_frac"]
     (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
     assert read_baseline(tmp_path / "run.json").step_ns is None
@@ -67,7 +67,7 @@ def test_a_baseline_of_an_earlier_version_knows_no_step(tmp_path) -> None:
 
 def test_a_baseline_knows_whether_launches_were_counted(tmp_path) -> None:
     path = tmp_path / "run.json"
-    path.write_bytes(write_baseline(replace(RUN, is_counted=True, not_recorded_ns=1.5e6)))
+    path.write_bytes(baseline_json(replace(RUN, is_counted=True, not_recorded_ns=1.5e6)))
     assert (read_baseline(path).is_counted, read_baseline(path).not_recorded_ns) == (True, 1.5e6)
     # of an earlier version: they were where a launch stands for others, or took another time than ncu's
     alone, thrice = [launch("a", 1000.0 / 3, n_represented=each, weight=each) for each in (1.0, 3.0)]
@@ -77,7 +77,7 @@ def test_a_baseline_knows_whether_launches_were_counted(tmp_path) -> None:
         ([alone, alone | {"weight": 0.9}], True),
         ([alone | {"duration_ns": None}], False),
     ):
-        content = json.loads(write_baseline(run(*launches)))
+        content = json.loads(baseline_json(run(*launches)))
         del content["is_counted"], content["not_recorded_ns"], content["recording"]["precisions"]
         path.write_text(json.dumps(content), encoding="utf-8")
         back = read_baseline(path)
@@ -85,7 +85,7 @@ def test_a_baseline_knows_whether_launches_were_counted(tmp_path) -> None:
 
 
 def test_a_baseline_of_an_earlier_version_knows_how_many_failed_and_not_which(tmp_path) -> None:
-    content = json.loads(write_baseline(RUN))
+    content = json.loads(baseline_json(RUN))
     del content["failed"]
     (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
     back = read_baseline(tmp_path / "run.json")
@@ -108,7 +108,11 @@ def test_a_baseline_of_an_earlier_version_knows_how_many_failed_and_not_which(tm
         (b'{"a": 1, "b": 1, "c": 1, "d": 1, "e": 1}', "found a JSON object with 'a', 'b', 'c', 'd', …$"),
         (b"[" * 100_000, "expected a baseline, found a file that is not JSON$"),
         (b'{"schema": "ncuroof.analysis/1"}', "expected schema ncuroof.baseline/1, found ncuroof.analysis/1"),
-        (b'{"schema": "ncuroof.baseline/1"}', "the baseline is damaged"),
+        (b'{"schema": "ncuroof.baseline/1"}', "the file is damaged: 'groups' is missing$"),
+        (
+            b'{"schema": "ncuroof.baseline/1"}' + b" " * 64 * 2**20,
+            "expected a baseline of at most 64 MiB, found a larger",
+        ),
     ],
 )
 def test_what_is_no_baseline_is_refused(tmp_path, content: bytes, said: str) -> None:
@@ -120,7 +124,7 @@ def test_what_is_no_baseline_is_refused(tmp_path, content: bytes, said: str) -> 
 
 @pytest.mark.parametrize("groups", [[0, 2], [0, 0], [1, 0], [None, 1]])
 def test_a_baseline_that_was_cut_or_merged_is_damaged(tmp_path, groups: list[int | None]) -> None:
-    content = json.loads(write_baseline(RUN))
+    content = json.loads(baseline_json(RUN))
     content["groups"]["group"] = groups
     (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
     with pytest.raises(BaselineError, match="expected groups 0 to 1 in order, found"):
@@ -128,14 +132,14 @@ def test_a_baseline_that_was_cut_or_merged_is_damaged(tmp_path, groups: list[int
 
 
 def test_names_of_a_baseline_are_told_as_they_are_now(tmp_path) -> None:
-    content = json.loads(write_baseline(RUN))
+    content = json.loads(baseline_json(RUN))
     content["groups"] |= {"renamed": ["as it was", "told then"], "variant": ["as it was", "told then"]}
     (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
     assert read_baseline(tmp_path / "run.json").groups["variant"].to_list() == ["a", "b"]
 
 
 def test_a_baseline_may_lack_a_name(tmp_path) -> None:
-    content = json.loads(write_baseline(RUN))
+    content = json.loads(baseline_json(RUN))
     content["groups"]["name"] = [None, "b(float *, int)"]
     (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
     comparison = compare(read_baseline(tmp_path / "run.json"), RUN)
@@ -143,7 +147,7 @@ def test_a_baseline_may_lack_a_name(tmp_path) -> None:
 
 
 def test_a_baseline_that_lost_a_column_or_holds_nonsense_is_damaged(tmp_path) -> None:
-    whole = json.loads(write_baseline(RUN))
+    whole = json.loads(baseline_json(RUN))
     path = tmp_path / "run.json"
     for key in whole["groups"]:
         if (
@@ -155,9 +159,13 @@ def test_a_baseline_that_lost_a_column_or_holds_nonsense_is_damaged(tmp_path) ->
             path.write_text(json.dumps(broken), encoding="utf-8")
             with pytest.raises(BaselineError, match="damaged"):
                 read_baseline(path)
-    path.write_text(json.dumps(whole | {"groups": whole["groups"] | {"mean_ns": ["fast", "slow"]}}), encoding="utf-8")
-    with pytest.raises(BaselineError, match="damaged"):
-        read_baseline(path)
+    for odd, said in (
+        ({"mean_ns": ["fast", "slow"]}, "has the wrong type$|of the wrong type$"),
+        ({"mean_ns": [1.0, 2.0, 3.0]}, "columns of groups differ in length"),
+    ):
+        path.write_text(json.dumps(whole | {"groups": whole["groups"] | odd}), encoding="utf-8")
+        with pytest.raises(BaselineError, match=f"the file is damaged: .*{said}"):
+            read_baseline(path)
 
 
 @pytest.mark.parametrize(
@@ -213,11 +221,11 @@ def test_a_baseline_that_lost_a_column_or_holds_nonsense_is_damaged(tmp_path) ->
     ],
 )
 def test_a_baseline_with_values_that_no_run_has_is_damaged(tmp_path, place: tuple[str, ...], value: object) -> None:
-    content = json.loads(write_baseline(RUN))
+    content = json.loads(baseline_json(RUN))
     folder = content
     for key in place[:-1]:
         folder = folder[key]
     folder[place[-1]] = value
     (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")
-    with pytest.raises(BaselineError, match="the baseline is damaged"):
+    with pytest.raises(BaselineError, match="the file is damaged"):
         read_baseline(tmp_path / "run.json")

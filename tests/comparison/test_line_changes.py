@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import ncuroof
-from ncuroof.comparison import compare, line_shares, read_baseline, write_baseline
+from ncuroof.comparison import baseline_json, compare, line_shares, read_baseline
 from ncuroof.comparison.line_changes import line_changes
 from ncuroof.comparison.rules import load_comparison_rules
 from ncuroof.present.documents.comparison import comparison_document
@@ -144,6 +144,6 @@ def test_where_times_are_not_compared_neither_are_those_of_lines(tmp_path: Path)
 def test_a_baseline_keeps_no_line_of_the_sources(tmp_path: Path) -> None:
     report, baseline = tmp_path / "r.ncu-rep", tmp_path / "r.json"
     report.write_bytes(lined_report())
-    baseline.write_bytes(write_baseline(ncuroof.read(report).analyse().run()))
+    baseline.write_bytes(baseline_json(ncuroof.read(report).analyse().run()))
     assert b"return b" not in baseline.read_bytes()
     assert read_baseline(baseline).lines.is_empty()
