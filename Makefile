@@ -38,7 +38,7 @@ lowest: $(READY)  ## tests of what computes, with the lowest version of each dep
 	$(RUN)/python -m tests.support.lowest_versions > $(VENV)-lowest/constraints.txt
 	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(VENV)-lowest/constraints.txt \
 		--editable '.[pandas]' 'pytest>=8.3,<10' 'pytest-xdist>=3.6,<4' 'hypothesis>=6.100,<7'
-	$(VENV)-lowest/bin/python -m pytest -q -n 2 tests/metrics tests/roofline tests/whatif tests/compare tests/test_document.py
+	$(VENV)-lowest/bin/python -m pytest -q -n 2 tests/metrics tests/roofline tests/whatif tests/comparison tests/test_document.py
 
 torch: $(READY)  ## add PyTorch, so that the tests of ncuroof.torch run too
 	$(RUN)/python -m pip install --quiet --disable-pip-version-check 'torch==2.13.0'

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 from benchmarks.timing import Spread, print_table
-from ncuroof.compare import Side, compare, judge, parse_gate
+from ncuroof.comparison import Run, compare, judge, parse_gate
 from ncuroof.present.documents.comparison import comparison_document
-from tests.compare.sides import launch, run
+from tests.comparison.runs import launch, run
 
 SIZES = (1_000, 10_000)
 GOAL_SECONDS = 5
@@ -34,7 +34,7 @@ def benchmark(rounds: int) -> None:
     print_table(["kernels", "median (min–max)", "matched as"], rows)
 
 
-def _sides(n_kernels: int) -> tuple[Side, Side]:
+def _sides(n_kernels: int) -> tuple[Run, Run]:
     """Return two runs: of every six kernels, two stay, two get another number at the end of their name, and two become one."""
     old, new = [], []
     for number in range(n_kernels // 6):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from plotly.graph_objects import Figure
 
-    from ncuroof.compare import Side
+    from ncuroof.comparison import Run
     from ncuroof.expected import Expected
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -207,11 +207,11 @@ class Analysis:
     def _weights(self) -> pl.DataFrame | None:
         return None if self.weighting is None else self.weighting.weights
 
-    def side(self, label: str | None = None) -> Side:
-        """Return the run as one side of a comparison, called `label`; default: the names of its reports."""
-        from ncuroof.compare import run_side  # noqa: PLC0415  comparing is not needed to analyse
+    def run(self, label: str | None = None) -> Run:
+        """Return the run to compare, called `label`; default: the names of its reports."""
+        from ncuroof.comparison import run_of  # noqa: PLC0415  comparing is not needed to analyse
 
-        return run_side(
+        return run_of(
             label or ", ".join(report.file for report in self.reports),
             reports=self.reports,
             measurements=self.measurements,
@@ -236,29 +236,17 @@ class Analysis:
             WhatIfError: a change or target is malformed, two changes set a type, `only` is given without changes, is not a regular
                 expression, or matches no kernel.
         """
-        from ncuroof.whatif import (  # noqa: PLC0415  projecting is not needed to analyse
-            busy_times,
-            change,
-            parse_changes,
-            parse_targets,
-            project,
-            recorded_dram,
-            with_recorded_dram,
-        )
+        from ncuroof.whatif import parse_changes, parse_targets, tried  # noqa: PLC0415  not needed to analyse
 
         if only is not None and not changes:
             raise WhatIfError(
                 f"only={only!r} names the kernels that changes concern, and there is none",
                 hint="pass changes=['bytes:0.5']",
             )
-        placed = self.roofline_tables
-        profiles = with_recorded_dram(placed.profiles, recorded_dram(self.kernels))
-        busy = busy_times(self.kernels, placed.work)
         is_one = isinstance(changes, str) or not isinstance(changes, Iterable)
         texts: Any = [changes] if is_one else changes
-        for wanted in parse_changes(texts):
-            busy = change(busy, wanted, only, profiles)
-        return project(busy, profiles, parse_targets(targets))
+        wanted, at = parse_changes(texts), parse_targets(targets)
+        return tried(self.kernels, self.roofline_tables, at, changes=wanted, only=only).projection
 
     def to_dict(self) -> dict[str, Any]:
         """Return the analysis as a JSON-ready dictionary: the document `ncuroof.analysis/1` (docs/documents.md)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from io import IOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from ncuroof.ingest import READERS, RawReport, ReaderName, open_reports
 from ncuroof.metrics import selection
 
 if TYPE_CHECKING:
-    from ncuroof.compare import Comparison, Side
+    from ncuroof.comparison import Comparison, Run
 
 BASELINE_SUFFIX = ".json"
 
@@ -102,21 +103,29 @@ def compare(before: Analysis | PathLike, after: Analysis | PathLike) -> Comparis
         NcuroofError: a report cannot be read (see `read`), or a file is not a baseline.
         ArgumentError: an argument is neither an analysis nor a path.
     """
-    from ncuroof.compare import compare as compared  # noqa: PLC0415  comparing is not needed to read
+    from ncuroof.comparison import compare as compared  # noqa: PLC0415  comparing is not needed to read
 
-    return compared(side_of(before), side_of(after))
+    return replace(compared(read_run(before), read_run(after)), told=_text)
 
 
-def side_of(run: Analysis | PathLike) -> Side:
-    """Return a run as one side of a comparison: an analysis, or the path of a report or of a baseline."""
-    from ncuroof.compare import read_baseline  # noqa: PLC0415  comparing is not needed to read
+def _text(comparison: Comparison) -> str:
+    """Return a comparison as the terminal shows it."""
+    from ncuroof.present.documents.comparison import comparison_document  # noqa: PLC0415  not needed to compare
+    from ncuroof.present.texts.comparison import to_text  # noqa: PLC0415
+
+    return to_text(comparison_document(comparison))
+
+
+def read_run(run: Analysis | PathLike) -> Run:
+    """Return a run to compare: of an analysis, or from the path of a report or of a baseline."""
+    from ncuroof.comparison import read_baseline  # noqa: PLC0415  comparing is not needed to read
 
     if isinstance(run, Analysis):
-        return run.side()
+        return run.run()
     if not isinstance(run, (str, os.PathLike)):
         raise ArgumentError(
             f"expected an analysis or the path of a report, found {type(run).__name__}",
             hint="pass a path, or ncuroof.read(path).analyse()",
         )
     path = Path(run)
-    return read_baseline(path) if path.suffix == BASELINE_SUFFIX else read(path).analyse().side()
+    return read_baseline(path) if path.suffix == BASELINE_SUFFIX else read(path).analyse().run()

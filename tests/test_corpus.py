@@ -13,7 +13,7 @@ import pytest
 
 import ncuroof
 from ncuroof.analysis import Analysis
-from ncuroof.compare import compare, judge, parse_gate
+from ncuroof.comparison import compare, judge, parse_gate
 from ncuroof.ingest import open_report
 from ncuroof.metrics import load_catalogue, measure, selection
 from ncuroof.metrics.units import scale
@@ -164,7 +164,7 @@ def test_every_kernel_takes_its_own_time_on_its_own_gpu(analyses: dict[Path, Ana
 
 def test_every_report_compared_with_itself_is_empty(analyses: dict[Path, Analysis]) -> None:
     for path, analysis in analyses.items():
-        side = analysis.side()
+        side = analysis.run()
         found = compare(side, side)
         assert found.is_empty, path
         if any(side.groups["duration_ns"].is_not_null()):

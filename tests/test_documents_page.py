@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ncuroof.compare.rules import load_comparison_rules
+from ncuroof.comparison.rules import load_comparison_rules
 from ncuroof.metrics import load_catalogue
 from tests.support.real_documents import documents
 

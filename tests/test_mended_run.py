@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import ncuroof
-from ncuroof.compare import compare
+from ncuroof.comparison import compare
 from ncuroof.present.documents.comparison import comparison_document
 from tests.support import demo
 
@@ -20,7 +20,7 @@ PLANTED = {
 
 
 def test_what_was_planted_is_told_and_nothing_else() -> None:
-    sides = [ncuroof.read(path).analyse().side() for path in (demo.REPORT, demo.REPORT_MENDED)]
+    sides = [ncuroof.read(path).analyse().run() for path in (demo.REPORT, demo.REPORT_MENDED)]
     document = comparison_document(compare(*sides))
     assert (document["added"], document["removed"]) == ([], [])
     assert [document[side]["is_simulated"] for side in ("before", "after")] == [True, True]

@@ -12,14 +12,15 @@ import pytest
 
 import ncuroof
 from ncuroof.analysis import Reports
-from ncuroof.collect.calibration import Calibration, ReachedRoof, read_calibration, write_calibration
-from ncuroof.compare.baseline import write_baseline
+from ncuroof.collect.calibration import Calibration, ReachedRoof, calibration_json, read_calibration
+from ncuroof.comparison.baseline import baseline_json
 from ncuroof.errors import ArgumentError, ModelError, OutputError, ReportNotFoundError, UnknownNameError, WhatIfError
+from tests.comparison.runs import launch, run
 from tests.support import demo
 from tests.support.lined import lined_report
 
 
-def test_comparing_loads_a_room_of_the_same_name_and_works_again() -> None:
+def test_comparing_works_again_once_the_room_is_loaded() -> None:
     analysis = ncuroof.read(demo.REPORT).analyse()
     first, second = (ncuroof.compare(analysis, analysis) for _ in range(2))
     assert [delta.change_frac for delta in first.deltas] == [delta.change_frac for delta in second.deltas]
@@ -37,7 +38,7 @@ def test_lines_are_read_unless_they_are_not_wanted(tmp_path: Path) -> None:
 def test_runs_are_compared_by_their_paths_as_well(tmp_path: Path) -> None:
     analysis = ncuroof.read(demo.REPORT).analyse()
     baseline = tmp_path / "baseline.json"
-    baseline.write_bytes(write_baseline(analysis.side()))
+    baseline.write_bytes(baseline_json(analysis.run()))
     for before in (demo.REPORT, str(demo.REPORT), baseline):
         changes = [delta.change_frac for delta in ncuroof.compare(before, analysis).deltas]
         assert changes == pytest.approx([0.0] * 16, abs=1e-5)  # a baseline's numbers are rounded
@@ -71,6 +72,16 @@ def test_a_notebook_shows_the_summary_of_the_terminal() -> None:
     shown = ncuroof.read(demo.REPORT).analyse()._repr_html_()
     assert shown.startswith("<pre>ncuroof · h200-training-step.ncu-rep\n")
     assert "&gt;" in shown or "&lt;" in shown
+    assert shown.endswith("</pre>")
+
+
+def test_a_notebook_shows_a_comparison_with_names_escaped(tmp_path: Path) -> None:
+    paths = tmp_path / "before.json", tmp_path / "after.json"
+    for path, names in zip(paths, (("a", "gone<b>"), ("a",)), strict=True):
+        path.write_bytes(baseline_json(run(*(launch(name, **{"work.fp32.flop": 1e9 * len(name)}) for name in names))))
+    shown = ncuroof.compare(*paths)._repr_html_()
+    assert shown.startswith("<pre>ncuroof · compare\n")
+    assert "  removed: gone&lt;b&gt;, one launch, 100 µs\n" in shown
     assert shown.endswith("</pre>")
 
 
@@ -129,7 +140,7 @@ def test_verbs_say_what_they_take() -> None:
 def test_a_calibration_needs_no_list(tmp_path: Path) -> None:
     reached = ReachedRoof("bandwidth", "dram", 4.1e12, 0.01, 40, "copies", None)
     file = tmp_path / "h200.json"
-    file.write_bytes(write_calibration(Calibration("NVIDIA H200", "9.0", 132, "2.8", "12.8", (reached,), ())))
+    file.write_bytes(calibration_json(Calibration("NVIDIA H200", "9.0", 132, "2.8", "12.8", (reached,), ())))
     reports, calibration = ncuroof.read(demo.REPORT), read_calibration(str(file))
     one, listed = reports.analyse(calibration), reports.analyse([calibration])
     assert one.to_dict() == listed.to_dict() != reports.analyse().to_dict()

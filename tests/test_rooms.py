@@ -12,7 +12,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "ncuroof"
 FLOW = [
-    "collect", "ingest", "metrics", "roofline", "model", "diagnosis", "expected", "whatif", "compare", "fleet", "present",
+    "collect", "ingest", "metrics", "roofline", "model", "diagnosis", "expected", "whatif", "comparison", "fleet", "present",
 ]  # fmt: skip
 """In the order in which data flows: a room may import those before it."""
 
@@ -23,7 +23,7 @@ FOLDERS = {
 }
 """Folders of a room, in the same way: a folder may import those before it, and what lies beside them."""
 
-WORDS = {"errors", "words", "tables", "resources", "_version"}
+WORDS = {"errors", "words", "tables", "resources", "documents", "_version"}
 EDGE = {"cli", "batch", "torch"}
 """Outside the flow: the command line, tasks that run the chain on many files, what runs in a PyTorch program."""
 
@@ -71,18 +71,24 @@ def _imports(path: Path) -> list[Import]:
     return [
         found
         for node in ast.walk(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
         for found in _of(node, is_at_module_level=id(node) in level, is_for_types=id(node) in types)
     ]
 
 
-def _of(node: ast.Import | ast.ImportFrom, *, is_at_module_level: bool, is_for_types: bool) -> Iterator[Import]:
-    if isinstance(node, ast.ImportFrom):
+def _of(node: ast.AST, *, is_at_module_level: bool, is_for_types: bool) -> Iterator[Import]:
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in {
+        "import_module",
+        "importlib.import_module",
+        "__import__",
+    }:
+        if isinstance(name := getattr(node.args[0], "value", None), str):
+            yield Import(name, (), is_at_module_level, is_for_types)
+    elif isinstance(node, ast.ImportFrom):
         assert node.level == 0, "relative imports are not used"
         yield Import(node.module or "", tuple(alias.name for alias in node.names), is_at_module_level, is_for_types)
-        return
-    for alias in node.names:
-        yield Import(alias.name, (), is_at_module_level, is_for_types)
+    elif isinstance(node, ast.Import):
+        for alias in node.names:
+            yield Import(alias.name, (), is_at_module_level, is_for_types)
 
 
 def _without_functions(node: ast.AST) -> Iterator[ast.AST]:
@@ -168,6 +174,8 @@ def test_files_stay_small(path: Path) -> None:
         ("try:\n    import torch\nexcept ImportError:\n    pass", ("torch", True, False)),
         ("if TYPE_CHECKING:\n    import torch", ("torch", True, True)),
         ("from ncuroof.cli import main", ("ncuroof.cli", True, False)),
+        ("import_module('ncuroof.present')", ("ncuroof.present", True, False)),
+        ("def f(name):\n    importlib.import_module('torch')\n    import_module(name)", ("torch", False, False)),
     ],
 )
 def test_the_reading_of_imports_is_right(tmp_path: Path, source: str, expected: tuple[str, bool, bool]) -> None:

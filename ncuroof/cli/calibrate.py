@@ -49,7 +49,7 @@ def calibrate(
         raise CalibrationError(
             f"expected GPU {gpu}, found {found}", hint="run this on the machine with the GPU; nvidia-smi lists its GPUs"
         )
-    from ncuroof.collect.calibration import write_calibration  # noqa: PLC0415
+    from ncuroof.collect.calibration import calibration_json  # noqa: PLC0415
     from ncuroof.collect.reachable_roofs import measure  # noqa: PLC0415
     from ncuroof.present.texts.calibration import to_text  # noqa: PLC0415
     from ncuroof.roofline import match_profile  # noqa: PLC0415
@@ -66,7 +66,7 @@ def calibrate(
     )
     profile = match_profile(measured.gpu, measured.compute_capability, sm_count=measured.sm_count)
     calibration = without_impossible(measured, profile)
-    write_whole(output, write_calibration(calibration), force=flags["force"])
+    write_whole(output, calibration_json(calibration), force=flags["force"])
     click.echo(to_text(calibration), nl=False)
     if not flags["quiet"]:
         for name, reason in calibration.not_measured:

@@ -16,9 +16,9 @@ from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, say
 from ncuroof.cli.outputs import Outputs, written_as
 from ncuroof.cli.showing import warn
-from ncuroof.compare import Side, judge, parse_gate, read_baseline, write_baseline
-from ncuroof.compare import compare as compared
-from ncuroof.compare.history import history
+from ncuroof.comparison import Run, baseline_json, judge, parse_gate, read_baseline
+from ncuroof.comparison import compare as compared
+from ncuroof.comparison.history import history
 from ncuroof.errors import GateError, GatesFailedError, OutputFormatError
 from ncuroof.present.analysed import Record
 from ncuroof.present.documents.comparison import comparison_document
@@ -88,13 +88,13 @@ def compare(
         raise OutputFormatError(
             "the HTML page needs the report of AFTER, found a baseline", hint="choose another format"
         )
-    (before, _), (side, after) = (_read_run(path, quiet=flags["quiet"]) for path in runs)
-    comparison = compared(before, side)
+    (before, _), (run, after) = (_read_run(path, quiet=flags["quiet"]) for path in runs)
+    comparison = compared(before, run)
     results = judge(wanted, comparison)
     document = comparison_document(comparison, results)
     outputs.write(lambda form: _page(document, after) if after and form == _PAGE else _FORMATS[form](document))
     if baseline is not None:  # last, so that the old one stays if an output fails
-        write_whole(baseline, write_baseline(side), force=outputs.force)
+        write_whole(baseline, baseline_json(run), force=outputs.force)
     if os.environ.get("GITHUB_ACTIONS") == "true":
         for line in to_annotations(document):
             say(line)
@@ -125,18 +125,18 @@ def _file_of_baseline(given: Path | str | None, outputs: Outputs) -> Path | None
     return given
 
 
-def _read_run(path: Path, *, quiet: bool) -> tuple[Side, Analysis | None]:
+def _read_run(path: Path, *, quiet: bool) -> tuple[Run, Analysis | None]:
     """Return a run and, unless it is a baseline, its analysis; warn of what is damaged in it."""
     if path.suffix == BASELINE_SUFFIX:
-        side = read_baseline(path)
-        for damage in () if quiet else side.damage:
+        run = read_baseline(path)
+        for damage in () if quiet else run.damage:
             say(f"warning: {path}: the run of this baseline is damaged: {damage}")
-        return side, None
+        return run, None
     found = read(path)
     analysis = found.analyse()
     if not quiet:
         warn(found, analysis)
-    return analysis.side(), analysis
+    return analysis.run(), analysis
 
 
 def _over_time(runs: Sequence[Path], outputs: Outputs, *, quiet: bool) -> None:

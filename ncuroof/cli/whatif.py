@@ -16,19 +16,7 @@ from ncuroof.cli.showing import warn
 from ncuroof.present.documents.json_text import json_text
 from ncuroof.present.documents.projection import projection_document
 from ncuroof.present.texts.projection import to_markdown, to_text
-from ncuroof.whatif import (
-    above_boost,
-    against_order,
-    busy_times,
-    change,
-    fuse,
-    parse_changes,
-    parse_fusion,
-    parse_targets,
-    project,
-    recorded_dram,
-    with_recorded_dram,
-)
+from ncuroof.whatif import parse_changes, parse_targets, tried
 
 _FORMATS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "term": to_text,
@@ -88,24 +76,14 @@ def whatif(
     analysis = found.analyse()
     if not flags["quiet"]:
         warn(found, analysis)
-    placed = analysis.roofline_tables
-    profiles = with_recorded_dram(placed.profiles, recorded_dram(analysis.kernels))
-    busy = busy_times(analysis.kernels, placed.work)
-    remarks = above_boost(targets, profiles)
-    for text in fusions:
-        pair = parse_fusion(text, busy)
-        busy = fuse(busy, *pair)
-        remarks += against_order(busy, *pair)
-    for each in wanted:
-        busy = change(busy, each, only, profiles)
-    projection = project(busy, profiles, targets)
+    trial = tried(analysis.kernels, analysis.roofline_tables, targets, changes=wanted, only=only, fusions=fusions)
     document = projection_document(
-        busy,
-        projection,
+        trial.busy,
+        trial.projection,
         sources=[report.file for report in analysis.reports],
         only=only,
         damage=[f"{report.file}: {report.damage}" for report in analysis.reports if report.damage is not None],
-        remarks=remarks,
+        remarks=trial.remarks,
         changes=[*(f"{text} for {only}" if only else text for text in changes), *(f"fuse {text}" for text in fusions)],
     )
     outputs.write(lambda form: _FORMATS[form](document).encode())

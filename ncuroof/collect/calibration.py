@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from ncuroof.errors import CalibrationError, complaint, found_json
+from ncuroof.documents import read_document
+from ncuroof.errors import CalibrationError, found_json
 
 SCHEMA = "ncuroof.calibration/1"
 _HINT = "create one on the machine with the GPU: ncuroof calibrate -o FILE"
@@ -69,8 +70,8 @@ def best_roofs(calibration: Calibration) -> dict[tuple[str, str], ReachedRoof]:
     return best
 
 
-def write_calibration(calibration: Calibration) -> bytes:
-    """Return the content of a calibration's file."""
+def calibration_json(calibration: Calibration) -> bytes:
+    """Return the document `ncuroof.calibration/1`."""
     return (json.dumps({"schema": SCHEMA} | asdict(calibration), indent=1, ensure_ascii=False) + "\n").encode()
 
 
@@ -86,21 +87,17 @@ def read_calibration(path: str | os.PathLike[str]) -> Calibration:
             f"{path}: expected the file of a calibration, found a directory", hint="name a file in it"
         )
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        return read_document(
+            path, _calibration, schema=SCHEMA, what="a calibration", error=CalibrationError, hint=_HINT
+        )
     except OSError as error:
         raise CalibrationError(f"{path}: {error.strerror or error}", hint=_HINT) from error
-    except (ValueError, RecursionError) as error:
-        raise CalibrationError(f"{path}: expected a calibration, found a file that is not JSON", hint=_HINT) from error
-    if not isinstance(content, dict) or "schema" not in content:
-        raise CalibrationError(f"{path}: expected a calibration, found {found_json(content)}", hint=_HINT)
-    if (schema := content.pop("schema")) != SCHEMA:
-        raise CalibrationError(f"{path}: expected schema {SCHEMA}, found {schema}", hint=_HINT)
-    try:
-        found = Calibration(**_with_keys_of(Calibration, content))
-        absent = tuple((str(name), str(reason)) for name, reason in found.not_measured)
-        return replace(found, roofs=tuple(map(_roof, content["roofs"])), not_measured=absent)
-    except (AttributeError, TypeError, ValueError) as error:
-        raise CalibrationError(f"{path}: the calibration is damaged: {complaint(error)}", hint=_HINT) from error
+
+
+def _calibration(content: dict[str, Any]) -> Calibration:
+    found = Calibration(**_with_keys_of(Calibration, content))
+    absent = tuple((str(name), str(reason)) for name, reason in found.not_measured)
+    return replace(found, roofs=tuple(map(_roof, content["roofs"])), not_measured=absent)
 
 
 def _roof(entry: Any) -> ReachedRoof:

@@ -22,16 +22,13 @@ from ncuroof.collect.kernel_names import function_name
 from ncuroof.collect.predecessors import KernelKey, Predecessor, kernel_key, predecessors_of, summed
 from ncuroof.collect.traces.temporal_breakdown import TemporalBreakdown
 from ncuroof.collect.traces.timeline import MOST_NS, Shape, Timeline, as_shape
+from ncuroof.documents import MALFORMED, read_document
 from ncuroof.errors import CountsError, complaint
 
 SCHEMA = "ncuroof.counts/1"
 _SUFFIX = ".counts.json"
 _HINT = "delete the file, or count again with ncuroof profile --per-shape"
-_MOST_BYTES = 64 * 2**20
 _MOST_LAUNCHES = 10**12
-
-_MALFORMED = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
-"""What reading a document that does not follow the schema raises."""
 
 PROFILERS = {"torch.profiler": "PyTorch's profiler", "nsys": "Nsight Systems"}
 """Display names of the sources of counts."""
@@ -189,7 +186,7 @@ def _by_time(kernels: Iterable[KernelCount]) -> tuple[KernelCount, ...]:
     return tuple(sorted(kernels, key=lambda each: -each.duration_ns))
 
 
-def to_json(counts: Counts) -> bytes:
+def counts_json(counts: Counts) -> bytes:
     """Return the document `ncuroof.counts/1`."""
     places = {(kernel.name, kernel.grid, kernel.block): place for place, kernel in enumerate(counts.kernels)}
     document = {
@@ -237,27 +234,18 @@ def read_counts(path: Path) -> Counts:
         CountsError: it cannot be read, or does not follow the schema.
     """
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise CountsError(f"{path}: expected counts of at most 64 MiB, found a larger file", hint=_HINT)
-        document = json.loads(path.read_bytes())
+        return read_document(path, _counts, schema=SCHEMA, what="launch counts", error=CountsError, hint=_HINT)
     except OSError as error:
         raise CountsError(f"{path}: cannot be read: {error.strerror}", hint=_HINT) from error
-    except (ValueError, RecursionError) as error:
-        raise CountsError(f"{path}: is not JSON: {error}", hint=_HINT) from error
-    found = document.get("schema") if isinstance(document, dict) else None
-    if found != SCHEMA:
-        raise CountsError(
-            f"{path}: expected schema {SCHEMA}, found {'none' if found is None else repr(found)}", hint=_HINT
-        )
-    try:
-        kernels, found = _kernels(document["kernels"]), document.get("breakdown")
-        breakdown = None if found is None else TemporalBreakdown.from_dict(found)
-        source = document.get("source", "torch.profiler")
-        if source not in PROFILERS:
-            raise ValueError(f"unknown source {source!r:.80}")
-        return Counts(kernels, document.get("steps"), breakdown, source)
-    except _MALFORMED as error:
-        raise CountsError(f"{path}: the counts are damaged: {complaint(error)}", hint=_HINT) from error
+
+
+def _counts(document: Mapping[str, Any]) -> Counts:
+    kernels, found = _kernels(document["kernels"]), document.get("breakdown")
+    breakdown = None if found is None else TemporalBreakdown.from_dict(found)
+    source = document.get("source", "torch.profiler")
+    if source not in PROFILERS:
+        raise ValueError(f"unknown source {source!r:.80}")
+    return Counts(kernels, document.get("steps"), breakdown, source)
 
 
 def _kernels(entries: Sequence[Mapping[str, Any]]) -> tuple[KernelCount, ...]:
@@ -293,7 +281,7 @@ def _kernel(entry: Mapping[str, Any], place: int) -> KernelCount:
             raise ValueError(f"launches of {ends[0]} to {ends[1]} ns")
         shapes = as_shape(entry["grid"]), as_shape(entry["block"])
         return KernelCount(str(entry["name"]), *shapes, n_launches, duration_ns, ends[0], ends[1])
-    except _MALFORMED as error:
+    except MALFORMED as error:
         raise ValueError(f"kernels[{place}]: {complaint(error)}") from error
 
 

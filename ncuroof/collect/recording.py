@@ -12,7 +12,7 @@ from typing import Any
 from ncuroof.collect import machine
 from ncuroof.collect.arguments import Selection, files_of_ranks, ncu_command, of_rank, uncounted_selection
 from ncuroof.collect.counting_run import OTHER_STEPS, RUNNER, CountingRun, step_words
-from ncuroof.collect.counts import Counts, counts_path, to_json, together
+from ncuroof.collect.counts import Counts, counts_json, counts_path, together
 from ncuroof.collect.failures import known_failure, why_nothing
 from ncuroof.collect.journal import cut_short, read_status, refused, steps_hint
 from ncuroof.collect.launch_selection import select_launches
@@ -235,7 +235,7 @@ class Recorder:
         """Write the counts beside the report; where that fails, warn and keep the report, which then is not weighted."""
         path = counts_path(report)
         try:
-            path.write_bytes(to_json(counts))
+            path.write_bytes(counts_json(counts))
         except OSError as error:
             path.unlink(missing_ok=True)
             self.say(

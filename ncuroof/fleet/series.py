@@ -8,7 +8,7 @@ than launches have been seen to differ by; and, from enough reports on, that of 
 placement differ from one recording to the next. A change counts beyond z standard errors of the difference, and beyond the least
 change of `profiles/comparison.toml`. z grows where few launches or reports gave the error (Student), and with the number of
 comparisons (Šidák), so that all of them together claim falsely as rarely as one comparison would: among a thousand kernels, one in
-twenty would else "regress" by chance alone. Two runs are compared by the same rule (`ncuroof.compare.noise`).
+twenty would else "regress" by chance alone. Two runs are compared by the same rule (`ncuroof.comparison.noise`).
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ import math
 
 import polars as pl
 
-from ncuroof.compare.matched_groups import FLOP, INSTRUCTIONS
-from ncuroof.compare.noise import Chance
-from ncuroof.compare.rules import load_comparison_rules
-from ncuroof.compare.side import SAME_LAUNCH as OF_A_GROUP
-from ncuroof.compare.side import varies
-from ncuroof.compare.signatures import range_path
+from ncuroof.comparison.matched_groups import FLOP, INSTRUCTIONS
+from ncuroof.comparison.noise import Chance
+from ncuroof.comparison.rules import load_comparison_rules
+from ncuroof.comparison.run import SAME_LAUNCH as OF_A_GROUP
+from ncuroof.comparison.run import varies
+from ncuroof.comparison.signatures import range_path
 from ncuroof.fleet.tables import FLEET_STEPS
 from ncuroof.tables import conform
 

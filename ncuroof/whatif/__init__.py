@@ -6,7 +6,6 @@ from ncuroof.whatif.fusion import against_order, fuse, parse_fusion
 from ncuroof.whatif.launch_limits import most_shared_bytes_per_block
 from ncuroof.whatif.peak_ratios import (
     Target,
-    above_boost,
     parse_target,
     parse_targets,
     profile_of_whole,
@@ -16,13 +15,13 @@ from ncuroof.whatif.peak_ratios import (
 )
 from ncuroof.whatif.projection import WAITING, project
 from ncuroof.whatif.sums import by_kernel, by_target
+from ncuroof.whatif.trial import tried
 
 __all__ = [
     "RESOURCES",
     "WAITING",
     "Change",
     "Target",
-    "above_boost",
     "against_order",
     "busy_times",
     "by_kernel",
@@ -40,5 +39,6 @@ __all__ = [
     "project",
     "ratios",
     "recorded_dram",
+    "tried",
     "with_recorded_dram",
 ]

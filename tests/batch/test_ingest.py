@@ -14,7 +14,7 @@ from ncuroof.analysis import Reports
 from ncuroof.batch.dataset import Dataset
 from ncuroof.batch.ingest import Outcome, Task, ingest, ingest_some
 from ncuroof.batch.workers import Workers
-from ncuroof.collect.counts import Counts, KernelCount, to_json
+from ncuroof.collect.counts import Counts, KernelCount, counts_json
 from ncuroof.errors import DatasetError
 from ncuroof.fleet.questions import overview
 from tests.support.many_reports import small_report
@@ -63,7 +63,7 @@ def test_counts_beside_a_report_say_what_its_launches_stand_for(tmp_path: Path, 
     counts = Counts((KernelCount("k0", (1, 1, 1), (1, 1, 1), 40, 8e6),))
     contents = {
         "run.ncu-rep": small_report(0, times_us=(100.0,)),
-        "run.counts.json": to_json(counts),
+        "run.counts.json": counts_json(counts),
         "other.ncu-rep": small_report(1, times_us=(100.0,)),
     }
     folder = f"{prefix}{tmp_path}"

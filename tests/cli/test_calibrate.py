@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ncuroof.collect.calibration import write_calibration
+from ncuroof.collect.calibration import calibration_json
 from tests.cli.running import run_main
 from tests.roofline.test_calibration import H200
 from tests.support import demo
@@ -50,7 +50,7 @@ def test_quiet_leaves_the_result_on_standard_output(monkeypatch, capfd, tmp_path
 
 def test_a_report_is_drawn_with_reached_roofs(tmp_path: Path, capfd) -> None:
     calibration, page = tmp_path / "h200.json", tmp_path / "run.json"
-    calibration.write_bytes(write_calibration(H200))
+    calibration.write_bytes(calibration_json(H200))
     assert run_main("report", demo.REPORT, "--calibration", calibration, "-o", page) == 0
     assert '"source": "measured"' in page.read_text(encoding="utf-8")
     assert capfd.readouterr().err == ""
@@ -60,7 +60,7 @@ def test_a_report_is_drawn_with_reached_roofs(tmp_path: Path, capfd) -> None:
 
 def test_the_summary_says_how_near_launches_come(tmp_path: Path, capfd) -> None:
     calibration = tmp_path / "h200.json"
-    calibration.write_bytes(write_calibration(H200))
+    calibration.write_bytes(calibration_json(H200))
     for form in ("term", "md"):
         assert run_main("report", demo.REPORT, "--calibration", calibration, "-o", "-", "--format", form) == 0
         assert "2 measured roofs; launches reach up to 109.4 %" in capfd.readouterr().out
@@ -69,7 +69,7 @@ def test_the_summary_says_how_near_launches_come(tmp_path: Path, capfd) -> None:
 def test_a_second_calibration_of_a_gpu_is_told(tmp_path: Path, capfd) -> None:
     first, second = tmp_path / "first.json", tmp_path / "second.json"
     for path in (first, second):
-        path.write_bytes(write_calibration(H200))
+        path.write_bytes(calibration_json(H200))
     assert run_main("report", demo.REPORT, "--calibration", first, "--calibration", second, "-o", "-") == 0
     said = capfd.readouterr().err
     assert said.startswith(
@@ -79,7 +79,7 @@ def test_a_second_calibration_of_a_gpu_is_told(tmp_path: Path, capfd) -> None:
 
 def test_a_calibration_of_another_gpu_is_told(tmp_path: Path, capfd) -> None:
     calibration = tmp_path / "c.json"
-    calibration.write_bytes(write_calibration(replace(H200, sm_count=114)))
+    calibration.write_bytes(calibration_json(replace(H200, sm_count=114)))
     assert run_main("report", demo.REPORT, "--calibration", calibration, "-o", "-") == 0
     printed, said = capfd.readouterr()
     assert "measured roof" not in printed

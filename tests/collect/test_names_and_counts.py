@@ -15,11 +15,11 @@ from ncuroof.collect.counts import (
     Counts,
     KernelCount,
     count_launches,
+    counts_json,
     counts_path,
     covering,
     functions_of,
     read_counts,
-    to_json,
     together,
 )
 from ncuroof.collect.kernel_names import function_name, same_kernel_key
@@ -216,7 +216,7 @@ def test_counts_come_back_as_they_were_written(tmp_path: Path) -> None:
     path = counts_path(tmp_path / "run.ncu-rep")
     assert path.name == "run.counts.json"
     assert counts_path(tmp_path / "run.ncu-repz") == path
-    path.write_bytes(to_json(counts))
+    path.write_bytes(counts_json(counts))
     assert read_counts(path) == counts
     assert json.loads(path.read_bytes())["schema"] == "ncuroof.counts/1"
 
@@ -244,7 +244,7 @@ def test_predecessors_are_those_of_the_stream_and_come_back_as_they_were_written
     # a b b a, a copy, b a; beside them one on another stream
     assert before(counts.kernels) == {"a": {"b": 2}, "b": {"a": 1, "b": 1}, "other": {}}
     path = tmp_path / "run.counts.json"
-    path.write_bytes(to_json(counts))
+    path.write_bytes(counts_json(counts))
     assert read_counts(path) == counts
     assert before(together([counts, counts]).kernels) == {"a": {"b": 4}, "b": {"a": 2, "b": 2}, "other": {}}
     assert before(counts.renamed({"a": "A"}).kernels) == {"A": {"b": 2}, "b": {"A": 1, "b": 1}, "other": {}}
@@ -338,4 +338,4 @@ def test_damaged_counts_are_told_by_file_and_entry_without_pythons_terms(
     path.write_bytes(content)
     with pytest.raises(CountsError) as caught:
         read_counts(path)
-    assert str(caught.value) == f"{path}: the counts are damaged: {message}"
+    assert str(caught.value) == f"{path}: the file is damaged: {message}"

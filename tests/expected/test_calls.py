@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import ncuroof
-from ncuroof.collect.counts import Counts, KernelCount, counts_path, to_json
+from ncuroof.collect.counts import Counts, KernelCount, counts_json, counts_path
 from ncuroof.expected.element_types import element_type
 from ncuroof.expected.ranges import place
 from tests.support.constructed import Accesses, Described
@@ -159,7 +159,7 @@ def test_as_many_of_the_size_as_would_beat_the_peak_are_of_other_sizes(
     path = tmp_path / "run.ncu-rep"
     path.write_bytes(write_report([kernel(large)]))
     counts = Counts((KernelCount(large.name, (256, 1, 1), large.block, 10, counted_ns),))
-    counts_path(path).write_bytes(to_json(counts))
+    counts_path(path).write_bytes(counts_json(counts))
     (call,) = ncuroof.read(path).analyse().expected.calls.to_dicts()
     assert call["needed_flop"] == 2 * 4096**3
     assert call["is_uneven"] is (work_weight < 10)

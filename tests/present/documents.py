@@ -15,6 +15,12 @@ LINE = {
 }
 _UTILISATION = ("memory", "compute", "sm", "dram", "l2", "l1", "issue", "tensor", "fp32", "busiest", "lead", "gap")
 
+# Of a run whose nine launches were all profiled.
+WEIGHTING = {
+    "n_launches": 9, "duration_ns": 1e6, "covered_frac": 1.0, "not_recorded": [], "uneven_frac": None, "n_unmatched": 0,
+    "computation_frac": None, "uncounted_frac": None, "timed_frac": None, "foreign": [], "wall_times": [],
+}  # fmt: skip
+
 # A kernel of 100 µs that moves 200 MB at 2 TB/s (of 2.5) and does 100 MFLOP at 1 TFLOP/s (of 10): intensity 0.5 FLOP/B.
 _KERNEL = {
     "id": 0,
@@ -285,10 +291,7 @@ def weighted_document():
     ]
     found = document(*kernels, groups=groups)
     times = {"duration_ns": 5e5, "recoverable_ns": 1.9e5, "n_launches": 10}
-    weighting = {
-        "n_launches": 10, "duration_ns": 5e5, "covered_frac": 1.0, "uneven_frac": 0.0, "n_unmatched": 0,
-        "computation_frac": 1.0, "wall_times": [],
-    }  # fmt: skip
+    weighting = WEIGHTING | {"n_launches": 10, "duration_ns": 5e5, "uneven_frac": 0.0, "computation_frac": 1.0}
     memory = {"n_kernels": 4, "n_launches": 10, "duration_ns": 5e5, "share_frac": 1.0}
     found["summary"] |= {**times, "by_verdict": {"memory": memory}, "weighting": weighting}
     return found

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ncuroof.compare import compare
+from ncuroof.comparison import compare
 from ncuroof.present.documents.comparison import comparison_document
-from tests.compare.sides import RECORDING, launch, run
+from tests.comparison.runs import SETUP, launch, run
 
 
 def test_times_of_another_gpu_have_no_change() -> None:
-    other = run(launch("a", 300.0), recording=replace(RECORDING, gpus=("NVIDIA B200",)))
+    other = run(launch("a", 300.0), setup=replace(SETUP, gpus=("NVIDIA B200",)))
     document = comparison_document(compare(run(launch("a", 100.0)), other))
     (match,) = document["matches"]
     assert match["mean_ns"] == [1e5, 3e5]

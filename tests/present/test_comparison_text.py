@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from html import escape
 
 import pytest
 
-from ncuroof.compare import compare
+from ncuroof.comparison import compare
 from ncuroof.present.documents.comparison import comparison_document
 from ncuroof.present.texts.comparison import to_markdown, to_text
-from tests.compare.sides import launch, run
+from tests.comparison.runs import launch, run
 
 
 def text_lines(before: list[dict[str, object]], after: list[dict[str, object]]) -> list[str]:
@@ -123,10 +122,3 @@ def test_kernels_without_a_name_are_told_without_one() -> None:
     assert "(no name)" in lines
     only_whole = launch("a") | {"short_name": ""}
     assert run(only_whole).groups["short_name"].to_list() == ["a(float *, int)"]
-
-
-def test_a_notebook_shows_the_text_with_names_escaped() -> None:
-    comparison = compare(run(launch("a"), launch("gone<b>", **{"work.fp32.flop": 9e9})), run(launch("a")))
-    shown = comparison._repr_html_()
-    assert shown == f"<pre>{escape(to_text(comparison_document(comparison)))}</pre>"
-    assert "removed: gone&lt;b&gt;" in shown

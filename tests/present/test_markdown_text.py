@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import ncuroof
-from ncuroof.compare import compare
+from ncuroof.comparison import compare
 from ncuroof.fleet import FLEET_FAILURES
 from ncuroof.fleet.questions import across_gpus, by_time, overview
 from ncuroof.present.documents.comparison import comparison_document
@@ -22,7 +22,7 @@ from ncuroof.present.texts import projection as projection_text
 from ncuroof.present.texts.markdown_text import code, escaped, table_row
 from ncuroof.roofline import profile_by_name
 from ncuroof.whatif import Target, project
-from tests.compare import sides
+from tests.comparison import runs
 from tests.fleet import launches as of_fleet
 from tests.support.report_writer import METRICS_BY_CHIP, Kernel, write_report
 from tests.whatif import launches as of_whatif
@@ -52,7 +52,7 @@ def of_report(name: str, folder: Path) -> str:
 
 
 def of_comparison(name: str, folder: Path) -> str:
-    before, after = (sides.run(sides.launch(name, us)) for us in (300.0, 100.0))
+    before, after = (runs.run(runs.launch(name, us)) for us in (300.0, 100.0))
     document = comparison_document(compare(before, after))
     document["before"]["label"] = document["after"]["gpus"][0] = name
     document["comparable"]["remarks"] = [name]

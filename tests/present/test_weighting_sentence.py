@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncuroof.present.sentences.weighting import not_the_run_sentences, recorded_once_sentence, weighting_sentences
+from tests.present.documents import WEIGHTING
 
 
 @pytest.mark.parametrize(
@@ -20,35 +21,35 @@ from ncuroof.present.sentences.weighting import not_the_run_sentences, recorded_
 def test_why_sums_are_not_those_of_the_counted_run(
     covered_frac: float | None, n_unmatched: int, why: list[str]
 ) -> None:
-    found = {"n_launches": 640, "covered_frac": covered_frac, "n_unmatched": n_unmatched}
-    assert not_the_run_sentences(**found) == why
-    (said,) = weighting_sentences(**found)
+    found = WEIGHTING | {"n_launches": 640, "covered_frac": covered_frac, "n_unmatched": n_unmatched}
+    assert not_the_run_sentences(found) == why
+    (said,) = weighting_sentences(found)
     assert said.startswith("weighted by launch counts from a run without ncu (640 launches)")
     assert said.endswith("single launches are ncu's")
 
 
 def test_a_counted_run_of_another_program_weighs_nothing() -> None:
-    found = {"n_launches": 640, "covered_frac": 0.0, "n_unmatched": 16}
-    assert weighting_sentences(**found) == []
-    (said,) = not_the_run_sentences(**found)
+    found = WEIGHTING | {"n_launches": 640, "covered_frac": 0.0, "n_unmatched": 16}
+    assert weighting_sentences(found) == []
+    (said,) = not_the_run_sentences(found)
     assert said.startswith("the launch counts from a run without ncu (640 launches) have none of these kernels")
     assert said.endswith("Each launch represents only itself")
 
 
 def test_launches_that_stand_for_others_of_other_times_are_told() -> None:
-    said = weighting_sentences(n_launches=9, covered_frac=1.0, uneven_frac=0.101)
+    said = weighting_sentences(WEIGHTING | {"uneven_frac": 0.101})
     assert said[1].startswith(
         "10.1 % of that run's GPU time is extrapolated: there, one profiled launch represents launches"
     )
-    little = weighting_sentences(n_launches=9, covered_frac=1.0, uneven_frac=0.019)
-    assert little == weighting_sentences(n_launches=9, covered_frac=1.0)
+    little = weighting_sentences(WEIGHTING | {"uneven_frac": 0.019})
+    assert little == weighting_sentences(WEIGHTING)
 
 
 @pytest.mark.parametrize(("uncounted_frac", "is_told"), [(0.019, False), (None, False), (0.91, True)])
 def test_totals_of_counted_and_other_launches_are_not_those_of_the_counted_run(
     uncounted_frac: float | None, is_told: bool
 ) -> None:
-    (said,) = weighting_sentences(n_launches=9, covered_frac=1.0, uncounted_frac=uncounted_frac)
+    (said,) = weighting_sentences(WEIGHTING | {"uncounted_frac": uncounted_frac})
     assert ("refer to that run" in said) is not is_told
     assert ("these take 91.0 % of the GPU time, each represents only itself" in said) is is_told
 
@@ -56,10 +57,10 @@ def test_totals_of_counted_and_other_launches_are_not_those_of_the_counted_run(
 def test_what_was_not_recorded_is_named() -> None:
     times_ns = {"a": 4e5, "b": 3e5, "c": 2e5, "d": 1e5, "e": 1e4}
     lacking = [{"name": name, "n_launches": 1, "duration_ns": time_ns} for name, time_ns in times_ns.items()]
-    found = {"n_launches": 9, "covered_frac": 0.5, "n_unmatched": 0}
-    (said,) = not_the_run_sentences(**found, not_recorded=lacking)
+    found = WEIGHTING | {"covered_frac": 0.5, "not_recorded": lacking}
+    (said,) = not_the_run_sentences(found)
     assert said.endswith("is missing from all totals: a 400 µs, b 300 µs, c 200 µs and 2 more")
-    (said,) = not_the_run_sentences(**found, not_recorded=[lacking[0] | {"name": "a\x1b[31m"}])
+    (said,) = not_the_run_sentences(found | {"not_recorded": [lacking[0] | {"name": "a\x1b[31m"}]})
     assert said.endswith("is missing from all totals: a\\u001b[31m 400 µs")
 
 
@@ -86,9 +87,9 @@ ONCE = "ncu --filter-mode per-launch-config --launch-count 1 ./app"
     ],
 )
 def test_what_records_the_rest_is_told_where_it_was_wanted(command_line: str | None, cure: str | None) -> None:
-    (said,) = not_the_run_sentences(n_launches=9, covered_frac=0.7, n_unmatched=0, command_lines=[command_line])
+    (said,) = not_the_run_sentences(WEIGHTING | {"covered_frac": 0.7}, [command_line])
     assert cure in said if cure else said.endswith("is missing from all totals")
-    assert not_the_run_sentences(n_launches=9, covered_frac=1.0, n_unmatched=0, command_lines=[command_line]) == []
+    assert not_the_run_sentences(WEIGHTING, [command_line]) == []
 
 
 def test_by_what_launches_were_told_apart() -> None:

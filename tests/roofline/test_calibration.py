@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import ncuroof
-from ncuroof.collect.calibration import Calibration, ReachedRoof, read_calibration, write_calibration
+from ncuroof.collect.calibration import Calibration, ReachedRoof, calibration_json, read_calibration
 from ncuroof.errors import CalibrationError
 from tests.support import demo
 
@@ -30,7 +30,7 @@ H200 = Calibration(
 
 def test_a_file_holds_what_was_written(tmp_path: Path) -> None:
     path = tmp_path / "h200.json"
-    path.write_bytes(write_calibration(H200))
+    path.write_bytes(calibration_json(H200))
     assert read_calibration(path) == read_calibration(str(path)) == H200
 
 
@@ -43,14 +43,14 @@ def test_a_file_holds_what_was_written(tmp_path: Path) -> None:
         (b"\xff", "expected a calibration"),
         (b"[" * 100_000, "expected a calibration, found a file that is not JSON$"),
         (b'{"schema": "ncuroof.analysis/1"}', "expected schema ncuroof.calibration/1, found ncuroof.analysis/1"),
-        (b'{"schema": "ncuroof.calibration/1"}', "the calibration is damaged: 'compute_capability' is missing$"),
-        (write_calibration(H200).replace(b"4100000000000.0", b"-1"), "expected a positive rate"),
+        (b'{"schema": "ncuroof.calibration/1"}', "the file is damaged: 'compute_capability' is missing$"),
+        (calibration_json(H200).replace(b"4100000000000.0", b"-1"), "expected a positive rate"),
         (
-            write_calibration(H200).replace(b"4100000000000.0", b'"fast"'),
+            calibration_json(H200).replace(b"4100000000000.0", b'"fast"'),
             "dram: expected a positive rate, found 'fast'$",
         ),
-        (write_calibration(H200).replace(b'"kind": "compute"', b'"kind": "magic"'), "found 'magic'$"),
-        (write_calibration(H200).replace(b'"sm_count"', b'"n_sms"'), "'sm_count' is missing$"),
+        (calibration_json(H200).replace(b'"kind": "compute"', b'"kind": "magic"'), "found 'magic'$"),
+        (calibration_json(H200).replace(b'"sm_count"', b'"n_sms"'), "'sm_count' is missing$"),
     ],
 )
 def test_what_is_no_calibration_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
@@ -105,5 +105,5 @@ def test_a_calibration_changes_no_verdict() -> None:
 
 
 def test_the_file_is_json_that_people_can_read() -> None:
-    content = json.loads(write_calibration(H200))
+    content = json.loads(calibration_json(H200))
     assert content["roofs"][2]["how"] == "product of 8192 × 8192 random numbers"

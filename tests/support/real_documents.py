@@ -14,14 +14,14 @@ from click.testing import CliRunner
 import ncuroof
 from ncuroof.analysis import Analysis, Reports
 from ncuroof.cli.main import program
-from ncuroof.collect.calibration import Calibration, ReachedRoof, write_calibration
-from ncuroof.collect.counts import Counts, KernelCount, to_json
+from ncuroof.collect.calibration import Calibration, ReachedRoof, calibration_json
+from ncuroof.collect.counts import Counts, KernelCount, counts_json
 from ncuroof.collect.predecessors import Predecessor
 from ncuroof.collect.traces.idle_places import Place
 from ncuroof.collect.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
-from ncuroof.compare import judge, parse_gate
-from ncuroof.compare.baseline import write_baseline
-from ncuroof.compare.history import history
+from ncuroof.comparison import judge, parse_gate
+from ncuroof.comparison.baseline import baseline_json
+from ncuroof.comparison.history import history
 from ncuroof.fleet import FLEET_FAILURES
 from ncuroof.fleet.questions import across_gpus, by_time, changes, factors, overview
 from ncuroof.present.documents.comparison import comparison_document
@@ -70,7 +70,7 @@ def documents(folder: Path) -> Mapping[str, list[Document]]:
     run, mended = (ncuroof.read(path).analyse() for path in (demo.REPORT, MENDED))
     compared = ncuroof.compare(run, mended)
     by_line = ncuroof.compare(*(ncuroof.read(path).analyse() for path in (_lined(folder), _lined(folder, 1400))))
-    counts = json.loads(to_json(_COUNTS))
+    counts = json.loads(counts_json(_COUNTS))
     found = [
         ncuroof.read(demo.REPORT).analyse([CALIBRATION]).to_dict(),
         ncuroof.read(_with_operators(folder)).analyse().to_dict(),
@@ -78,12 +78,12 @@ def documents(folder: Path) -> Mapping[str, list[Document]]:
         Reports((raw_report({}),)).analyse().to_dict(),
         comparison_document(compared, judge([parse_gate("time:+5%")], compared)),
         comparison_document(by_line),
-        history_document(history([run.side(), mended.side(), run.side()])),
-        json.loads(write_baseline(run.side())),
+        history_document(history([run.run(), mended.run(), run.run()])),
+        json.loads(baseline_json(run.run())),
         _projection(run),
         _model(*_SWEEP),
         _model(*_MEASURED),
-        json.loads(write_calibration(CALIBRATION)),
+        json.loads(calibration_json(CALIBRATION)),
         counts,
         *_fleet(),
     ]
@@ -116,7 +116,7 @@ def _with_operators(folder: Path) -> Path:
     )
     path = folder / "operators.ncu-rep"
     path.write_bytes(write_report([kernel(described)]))
-    (folder / "operators.counts.json").write_bytes(to_json(_COUNTS))
+    (folder / "operators.counts.json").write_bytes(counts_json(_COUNTS))
     return path
 
 

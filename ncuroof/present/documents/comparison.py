@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ncuroof.compare import (
+from ncuroof.comparison import (
     Comparison,
     Delta,
     GateResult,
     LineChange,
-    Side,
+    Run,
     matched_change,
     run_change,
     run_obstacle,
@@ -41,8 +41,8 @@ def comparison_document(comparison: Comparison, results: Sequence[GateResult] = 
             "reasons": list(comparison.comparable.reasons),
             "remarks": list(comparison.comparable.remarks),
         },
-        "before": _side(comparison.before),
-        "after": _side(comparison.after),
+        "before": _run(comparison.before),
+        "after": _run(comparison.after),
         "summary": {
             "duration_change_frac": of_run[0],
             "noise_frac": of_run[1],
@@ -76,18 +76,18 @@ def _order(delta: Delta) -> tuple[bool, float]:
     return (not (delta.is_significant or delta.is_counted_otherwise), -moved)
 
 
-def _side(side: Side) -> Document:
+def _run(run: Run) -> Document:
     return {
-        "label": side.label,
-        **{name: _plain(getattr(side.recording, name)) for name in side.recording.__slots__},
-        "n_kernels": side.n_kernels,
-        "n_failed": side.n_failed,
-        "duration_ns": total_ns(side),
-        "step_ns": side.step_ns,
-        "idle_frac": side.idle_frac,
-        "is_counted": side.is_counted,
-        "not_recorded_ns": side.not_recorded_ns,
-        "damage": list(side.damage),
+        "label": run.label,
+        **{name: _plain(getattr(run.setup, name)) for name in run.setup.__slots__},
+        "n_kernels": run.n_kernels,
+        "n_failed": run.n_failed,
+        "duration_ns": total_ns(run),
+        "step_ns": run.step_ns,
+        "idle_frac": run.idle_frac,
+        "is_counted": run.is_counted,
+        "not_recorded_ns": run.not_recorded_ns,
+        "damage": list(run.damage),
     }
 
 
@@ -137,8 +137,8 @@ def _line(change: LineChange) -> Document:
     }
 
 
-def _group(side: Side, group: int) -> Document:
-    row = side.groups.row(group, named=True)
+def _group(run: Run, group: int) -> Document:
+    row = run.groups.row(group, named=True)
     names = ("name", "short_name", "grid", "block", "range", "n_launches", "duration_ns", "verdict", "limiter")
     work, moved, mean_ns = row["work.flop"], row["traffic_bytes.dram"], row["mean_ns"]
     return {

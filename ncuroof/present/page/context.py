@@ -169,8 +169,8 @@ def page_context(
             sum(map(is_debug_build, kernels)), len(kernels), debug_build_frac(document), gpu_time(weighting)
         ),
         failed=failed_sentence([text.kernel_name(kernel) for kernel in kernels if kernel["failed"]]),
-        weighting=weighting_sentences(**weighting) if weighting else (),
-        not_the_run=not_the_run_sentences(**weighting, command_lines=command_lines)
+        weighting=weighting_sentences(weighting) if weighting else (),
+        not_the_run=not_the_run_sentences(weighting, command_lines)
         if weighting
         else list(filter(None, [recorded_once_sentence(command_lines)])),
         totals=_totals(document),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncuroof.compare import Change, Delta
+from ncuroof.comparison import Delta, QuantityChange
 from ncuroof.diagnosis import load_rules
 from ncuroof.present import format as text
 
@@ -100,7 +100,7 @@ def _counted(delta: Delta) -> str:
     )
 
 
-def _change(change: Change) -> str:
+def _change(change: QuantityChange) -> str:
     if change.kind == "share":
         return f"{change.words} {text.share(change.before)} → {text.share(change.after)}"
     if not change.before:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from ncuroof.present import format as text
+from ncuroof.present.analysed import Record
 
 _ONCE_PER_SHAPE = "--filter-mode per-launch-config"
 _CHOSEN = re.compile(r"--kernel-name (?!regex:\^\(\?!\.\*\(\?:[\w|]+\)\)(?:\s|$))")
@@ -26,26 +26,17 @@ _LEAST_UNEVEN_FRAC = 0.02
 """Least share of the counting run's GPU time to be mentioned for the whole run; the caveat of a kernel appears in any case."""
 
 
-def weighting_sentences(
-    *,
-    n_launches: int,
-    covered_frac: float | None,
-    uneven_frac: float | None = None,
-    uncounted_frac: float | None = None,
-    **_: object,
-) -> list[str]:
+def weighting_sentences(weighting: Record) -> list[str]:
     """Return how sums are weighted: by which counting run, and how much of it is extrapolated; empty where nothing is weighted.
 
     Args:
-        n_launches: launches in the counting run.
-        covered_frac: share of their GPU time whose kernels were profiled; None where not known.
-        uneven_frac: share of that time in kernels whose profiled launch represents launches that take longer or shorter.
-        uncounted_frac: share of the report's GPU time in launches that are not in the counting run; None where not known.
+        weighting: of the document's summary.
     """
-    if covered_frac == 0:
+    if weighting["covered_frac"] == 0:
         return []
-    weighted = f"weighted by launch counts from a run without ncu ({text.launches(n_launches)})"
+    weighted = f"weighted by launch counts from a run without ncu ({text.launches(weighting['n_launches'])})"
     said = [f"{weighted}: totals, shares and savings refer to that run, times of single launches are ncu's"]
+    uncounted_frac, uneven_frac = weighting["uncounted_frac"], weighting["uneven_frac"]
     if uncounted_frac is not None and uncounted_frac >= _LEAST_UNCOUNTED_FRAC:
         said = [
             f"{weighted}, except for launches that were not counted: these take {text.share(uncounted_frac)} of the GPU time, each "
@@ -60,36 +51,24 @@ def weighting_sentences(
     return said
 
 
-def not_the_run_sentences(
-    *,
-    n_launches: int,
-    covered_frac: float | None,
-    n_unmatched: int,
-    not_recorded: Sequence[Mapping[str, Any]] = (),
-    foreign: Sequence[int] = (),
-    command_lines: Iterable[str | None] = (),
-    **_: object,
-) -> list[str]:
+def not_the_run_sentences(weighting: Record, command_lines: Iterable[str | None] = ()) -> list[str]:
     """Return why sums differ from those of the counting run: what was not profiled of it, and what was profiled but not counted.
 
     Args:
-        n_launches: launches in the counting run.
-        covered_frac: share of their GPU time whose kernels were profiled; None where not known.
-        n_unmatched: profiled launches of kernels that are not in the counting run.
-        not_recorded: functions that were counted but not profiled, with their time, the longest first.
-        foreign: reports most of whose launches are not in their counting run.
+        weighting: of the document's summary.
         command_lines: command lines of ncu, from the reports.
     """
+    covered_frac, n_unmatched, foreign = (weighting[key] for key in ("covered_frac", "n_unmatched", "foreign"))
     if covered_frac == 0:
         return [
-            f"the launch counts from a run without ncu ({text.launches(n_launches)}) have none of these kernels: was it the same "
-            "program? Each launch represents only itself"
+            f"the launch counts from a run without ncu ({text.launches(weighting['n_launches'])}) have none of these kernels: "
+            "was it the same program? Each launch represents only itself"
         ]
     said = []
     if covered_frac is not None and covered_frac < 1:
         said.append(
             f"{text.share(1 - covered_frac)} of the counting run's GPU time was not profiled and is missing from all totals"
-            + _longest(not_recorded)
+            + _longest(weighting["not_recorded"])
             + _how_to_record_them([line for line in command_lines if line])
         )
     if n_unmatched:
@@ -104,7 +83,7 @@ def not_the_run_sentences(
     return said
 
 
-def _longest(not_recorded: Sequence[Mapping[str, Any]]) -> str:
+def _longest(not_recorded: Sequence[Record]) -> str:
     names = [f"{text.printable(each['name'])} {text.duration(each['duration_ns'])}" for each in not_recorded[:_N_NAMED]]
     n_more = len(not_recorded) - len(names)
     return f": {', '.join(names)}" + (f" and {n_more} more" if n_more else "") if names else ""

@@ -187,8 +187,8 @@ def _notes(analysed: Analysed, reports: Sequence[str], of_time: str) -> Iterator
     command_lines = [report.session.command_line for report in analysed.reports]
     if analysed.weighting is not None:
         found = weighting_document(analysed)["weighting"]
-        yield from weighting_sentences(**found)
-        yield from not_the_run_sentences(**found, command_lines=command_lines)
+        yield from weighting_sentences(found)
+        yield from not_the_run_sentences(found, command_lines)
     elif once := recorded_once_sentence(command_lines):
         yield once
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ncuroof.compare import WORK_WORDS, is_beyond, is_other_work
+from ncuroof.comparison import WORK_WORDS, is_beyond, is_other_work
 from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.sentences.change import factor

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ncuroof.compare import Comparison, run_obstacle, total_ns
-from ncuroof.compare.history import History, Trend
+from ncuroof.comparison import Comparison, run_obstacle, total_ns
+from ncuroof.comparison.history import History, Trend
 from ncuroof.present import format as text
 from ncuroof.present.documents.json_text import TOOL
 from ncuroof.present.sentences.change import signed_share
@@ -27,7 +27,7 @@ def history_document(found: History) -> dict[str, Any]:
         "runs": [
             {
                 "label": run.label,
-                "gpus": list(run.recording.gpus),
+                "gpus": list(run.setup.gpus),
                 "duration_ns": total_ns(run),
                 "n_kernels": run.n_kernels,
                 "damage": list(run.damage),

@@ -1,0 +1,47 @@
+"""Two analyses → what changed: matching of kernels, significance, explanations, gates, baselines."""
+
+from ncuroof.comparison.baseline import baseline_json, read_baseline
+from ncuroof.comparison.comparable import Comparable
+from ncuroof.comparison.comparison import Comparison, compare, matched_change, run_change, run_obstacle, total_ns
+from ncuroof.comparison.deltas import Delta
+from ncuroof.comparison.explanations import QuantityChange
+from ncuroof.comparison.gates import Gate, parse_gate
+from ncuroof.comparison.judgement import GateResult, judge
+from ncuroof.comparison.line_changes import LineChange
+from ncuroof.comparison.matched_groups import WORK_WORDS, is_other_work
+from ncuroof.comparison.matching import How, Match, Matching, Sureness
+from ncuroof.comparison.noise import is_beyond
+from ncuroof.comparison.run import BUILDS, Run, Setup, distinct, launch_groups, line_shares, run_of
+
+__all__ = [
+    "BUILDS",
+    "WORK_WORDS",
+    "Comparable",
+    "Comparison",
+    "Delta",
+    "Gate",
+    "GateResult",
+    "How",
+    "LineChange",
+    "Match",
+    "Matching",
+    "QuantityChange",
+    "Run",
+    "Setup",
+    "Sureness",
+    "baseline_json",
+    "compare",
+    "distinct",
+    "is_beyond",
+    "is_other_work",
+    "judge",
+    "launch_groups",
+    "line_shares",
+    "matched_change",
+    "parse_gate",
+    "read_baseline",
+    "run_change",
+    "run_obstacle",
+    "run_of",
+    "total_ns",
+]

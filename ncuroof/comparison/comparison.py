@@ -1,0 +1,245 @@
+"""Two runs compared: what matches, what changed in it, and what that means for the whole run."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+import polars as pl
+
+from ncuroof.comparison.comparable import Comparable, comparable
+from ncuroof.comparison.deltas import Delta, deltas
+from ncuroof.comparison.distinct_names import names_of_failed, with_distinct_names
+from ncuroof.comparison.matching import Matching, Sureness, match
+from ncuroof.comparison.noise import by_clocks, noise_of_runs
+from ncuroof.comparison.rules import load_comparison_rules
+from ncuroof.comparison.run import Run
+from ncuroof.comparison.signatures import texts_without_versions
+
+_MOST_NAMES = 3
+_MOST_AT_OTHER_CLOCKS = 0.1
+"""Of the matched time of both runs: with more at other clocks a run's whole time is that of its clocks, too."""
+
+_LEAST_MATCHED = 0.5
+"""Of the time of both runs: with less in matches, these do not speak for the clocks of the runs."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """What changed from one run to another.
+
+    Attributes:
+        before, after: the runs.
+        comparable: what of them can be compared.
+        matching: which groups are the same, added and removed.
+        deltas: what changed in the matches, in their order.
+        told: makes the text that notebooks show of it.
+    """
+
+    before: Run
+    after: Run
+    comparable: Comparable
+    matching: Matching
+    deltas: tuple[Delta, ...]
+    told: Callable[[Comparison], str] = repr
+
+    def __repr__(self) -> str:
+        n_alone = f"{len(self.matching.added)} added, {len(self.matching.removed)} removed"
+        return f"<Comparison: {self.before.label} → {self.after.label}; {len(self.deltas)} kernels matched, {n_alone}>"
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{escape(self.told(self))}</pre>"
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing changed: every group has its like, no time differs by more than chance, and all could be compared."""
+        is_moved = (
+            self.matching.added
+            or self.matching.removed
+            or any(delta.is_significant or delta.is_counted_otherwise for delta in self.deltas)
+        )
+        return not (is_moved or run_obstacle(self))
+
+
+def compare(before: Run, after: Run) -> Comparison:
+    """Return what changed from one run to another."""
+    before, after = with_distinct_names(before, after)
+    runs = before, after
+    precisions = before.setup.precisions, after.setup.precisions
+    if all(precisions) and precisions[0] != precisions[1]:  # what one run alone counted is no change of the program's
+        runs = before.without_flop(), after.without_flop()
+    matching = match(*runs)
+    return Comparison(
+        before=before,
+        after=after,
+        comparable=comparable(before.setup, after.setup),
+        matching=matching,
+        deltas=tuple(deltas(*runs, matching.matches)),
+    )
+
+
+def run_obstacle(comparison: Comparison) -> str | None:
+    """Return why the GPU times of the whole runs say nothing, else None.
+
+    A run is damaged, launches failed or were counted in one run alone, times are not known or were left out of the sums, or the
+    clocks are others.
+    """
+    return (
+        damage_of({"before": comparison.before, "after": comparison.after})
+        or _failed_otherwise(comparison.before, comparison.after)
+        or _of_unknown_time(comparison.before, comparison.after)
+        or _counted_otherwise(comparison.before, comparison.after)
+        or _at_other_clocks(comparison)
+    )
+
+
+def damage_of(runs: Mapping[str, Run]) -> str:
+    """Return how runs, by when they ran, are damaged: launches may be missing in them; "" where all are whole."""
+    return ", ".join(f"the run {when} is damaged ({'; '.join(run.damage)})" for when, run in runs.items() if run.damage)
+
+
+def _of_unknown_time(before: Run, after: Run) -> str:
+    """Return of which kernels the time is not known, where that of others is: sums lack it; "" where there are none."""
+    is_known = (pl.col("duration_ns") > 0).fill_null(value=False)
+    clauses = []
+    for run, when in ((before, "before"), (after, "after")):
+        unknown = run.groups.filter(~is_known)["short_name"].to_list()
+        if 0 < len(unknown) < run.groups.height:
+            clauses.append(f"the time of {some(unknown)} is not known {when}")
+    return ", ".join(clauses)
+
+
+def _counted_otherwise(before: Run, after: Run) -> str | None:
+    """Return that launches were counted in one run alone, or that what was counted and not recorded takes another time; else None.
+
+    That time is in no sum, and with another one kernels may have come to it or left it. Beyond chance is what would be a change of
+    all that was counted.
+    """
+    if before.is_counted != after.is_counted:
+        return f"only the run {'before' if before.is_counted else 'after'} has a counting run, without ncu"
+    was, became = before.not_recorded_ns, after.not_recorded_ns
+    noise = noise_of_runs(before.groups, after.groups)
+    if was is None or became is None or noise is None:
+        return None
+    if abs(became - was) <= noise * ((total_ns(before) or 0.0) + was):
+        return None
+    return f"kernels that were counted but not profiled took {was / 1e6:.3g} ms before, {became / 1e6:.3g} ms after"
+
+
+def _at_other_clocks(comparison: Comparison) -> str | None:
+    times_ns = [(delta, sum(time or 0.0 for time in delta.duration_ns)) for delta in comparison.deltas]
+    total = sum(time for _, time in times_ns)
+    at_other_clocks = [(time, delta) for delta, time in times_ns if delta.obstacle is not None]
+    if sum(time for time, _ in at_other_clocks) > _MOST_AT_OTHER_CLOCKS * total:
+        _, longest = max(at_other_clocks, key=lambda found: found[0])
+        return f"{longest.names[1]}: {longest.obstacle}"
+    difference = abs(_run_clock_change(comparison))  # of short launches one by one it may be chance
+    if difference <= load_comparison_rules().noise.clock_difference_frac:
+        return None
+    whole = "the kernels that both runs launched" if _are_mostly_matched(comparison) else "all launches of each run"
+    return f"the SM clock differs by {100 * difference:.1f} % on average over {whole}"
+
+
+def _are_mostly_matched(comparison: Comparison) -> bool:
+    matched = sum(time or 0.0 for delta in comparison.deltas for time in delta.duration_ns)
+    total = sum(total_ns(run) or 0.0 for run in (comparison.before, comparison.after))
+    return matched >= _LEAST_MATCHED * total
+
+
+def _run_clock_change(comparison: Comparison) -> float:
+    """Return the SM clock of the runs, after over before, less one: over the matches, or over all launches where few match."""
+    if _are_mostly_matched(comparison):
+        return _clock_change(comparison)
+    was, became = (_average_clock_hz(run) for run in (comparison.before, comparison.after))
+    return became / was - 1 if was and became else 0.0
+
+
+def _average_clock_hz(run: Run) -> float | None:
+    """Return the average SM clock of a run by time: kernels that take long say more of it than many short ones."""
+    known = run.groups.drop_nulls(["sm_clock_hz", "duration_ns"])
+    total = float(known["duration_ns"].sum())
+    return float((known["sm_clock_hz"] * known["duration_ns"]).sum()) / total if total else None
+
+
+def _clock_change(comparison: Comparison) -> float:
+    """Return the SM clock after over before, less one: the average by time over the matches."""
+    times_ns = [sum(time or 0.0 for time in delta.duration_ns) for delta in comparison.deltas]
+    total = sum(times_ns)
+    moved = sum(time * delta.clock_frac for time, delta in zip(times_ns, comparison.deltas, strict=True))
+    return moved / total if total else 0.0
+
+
+def _failed_otherwise(before: Run, after: Run) -> str:
+    """Return which launches failed in one run alone; "" where as many failed in both, and none of them is known to be another."""
+    if "" in (*before.failed, *after.failed):
+        n_failed = len(before.failed), len(after.failed)
+        return (
+            ""
+            if n_failed[0] == n_failed[1]
+            else f"launches failed to profile: {n_failed[0]} before, {n_failed[1]} after"
+        )
+    failed = [Counter(texts_without_versions(run.failed)) for run in (before, after)]
+    shown = names_of_failed(before, after)
+    only = [_short_list(part, shown) for part in (failed[0] - failed[1], failed[1] - failed[0])]
+    return ", ".join(
+        f"{names} failed to profile {when}" for names, when in zip(only, ("before", "after"), strict=True) if names
+    )
+
+
+def _short_list(names: Counter[str], shown: Mapping[str, str]) -> str:
+    """Return some of the names, as they are shown, and their numbers."""
+    return some([f"{count} launches of {shown[name]}" if count > 1 else shown[name] for name, count in names.items()])
+
+
+def some(names: Sequence[str]) -> str:
+    """Return the first of some names, each once, and how many more there are."""
+    known = list(dict.fromkeys(names))
+    more = [f"{len(known) - _MOST_NAMES} more"] if len(known) > _MOST_NAMES else []
+    return ", ".join(known[:_MOST_NAMES] + more)
+
+
+def run_change(comparison: Comparison) -> tuple[float | None, float | None]:
+    """Return the change of the run's GPU time as a share of it, and the change that chance alone makes seem possible.
+
+    None where a time is not known, or there is an obstacle (`run_obstacle`).
+    """
+    if run_obstacle(comparison) is not None:
+        return None, None
+    was, became = total_ns(comparison.before), total_ns(comparison.after)
+    if not was or became is None:
+        return None, None
+    change, noise = became / was - 1, noise_of_runs(comparison.before.groups, comparison.after.groups)
+    return (None, None) if noise is None else (change, noise + by_clocks(change, _run_clock_change(comparison)))
+
+
+def matched_change(comparison: Comparison) -> tuple[float | None, float | None]:
+    """Return the change of what both runs launched, launch for launch, and the change that chance alone makes seem possible.
+
+    Time of the matched kernels after, as often as they were launched before, over their time before, less one: what is left of a
+    run's change without kernels and launches that one run has more of, and without what is matched by a guess. None where no time
+    of a kernel is known on both runs.
+    """
+    was = became = 0.0
+    noises_ns: list[float] = []
+    for delta in comparison.deltas:
+        if delta.match.sureness is Sureness.GUESS:
+            continue
+        if delta.change_frac is not None and delta.chance is not None and delta.mean_ns[0]:
+            time_ns = delta.n_launches[0] * delta.mean_ns[0]
+            was += time_ns
+            became += time_ns * (1 + delta.change_frac)
+            noises_ns.append(time_ns * delta.chance.noise_frac())
+    if not was:
+        return None, None
+    change = became / was - 1
+    noise = max(load_comparison_rules().noise.least_change_frac, math.hypot(*noises_ns) / was)
+    return change, noise + by_clocks(change, _clock_change(comparison))
+
+
+def total_ns(run: Run) -> float | None:
+    """Return the GPU time of a run; None where it is not known for any of them."""
+    durations = run.groups["duration_ns"].drop_nulls()
+    return float(durations.sum()) if len(durations) else None

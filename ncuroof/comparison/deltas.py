@@ -1,0 +1,164 @@
+"""What changed: first whether a difference of time is more than chance, then how large it is, then what explains it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from ncuroof.comparison.explanations import QuantityChange, changes
+from ncuroof.comparison.line_changes import LineChange, line_changes
+from ncuroof.comparison.matched_groups import MatchedGroups, Row, aligned, whole_sum, work_ratio
+from ncuroof.comparison.matching import Match
+from ncuroof.comparison.noise import (
+    Chance,
+    by_clocks,
+    chance_of_match,
+    clock_change,
+    is_beyond,
+    noise_of_counted,
+    other_clocks,
+)
+from ncuroof.comparison.rules import ComparisonRules, Noise, load_comparison_rules
+from ncuroof.comparison.run import COUNTED, Run
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """A match and what changed in it.
+
+    Attributes:
+        match: which groups.
+        names: short names before and after.
+        n_launches: launches before and after.
+        is_same_work_in_all: whether all launches together do the same work, in another number of launches: amounts and times after
+            are then those of what one launch before does.
+        duration_ns: GPU time of all launches, before and after; None where not known.
+        mean_ns: time of one launch, before and after; of several groups that of all, over how often they were launched together.
+        obstacle: why the times are not compared; None where they are.
+        change_frac: of `mean_ns`, after over before less one; None where either is not known, or they are not compared.
+        chance: how uncertain that is; None likewise.
+        clock_frac: SM clock, after over before less one; 0 where not known.
+        work: what of the work was counted, FLOPs or instructions, and that after over before; None where it was not.
+        verdicts, limiters: of the longest group, before and after.
+        recoverable_ns, roof_frac: before and after.
+        changes: quantities that differ by more than their least, those that explain the change of time first.
+        lines: where in the source the time changed, the most first; nothing where the change is not significant.
+        counted_ns: time of one launch on average as counted without ncu, before and after; None where not all
+            launches of both were.
+    """
+
+    match: Match
+    names: tuple[str, str]
+    n_launches: tuple[int, int]
+    is_same_work_in_all: bool
+    duration_ns: tuple[float | None, float | None]
+    mean_ns: tuple[float | None, float | None]
+    obstacle: str | None
+    change_frac: float | None
+    chance: Chance | None
+    clock_frac: float
+    work: tuple[str, float] | None
+    verdicts: tuple[str, str]
+    limiters: tuple[str | None, str | None]
+    recoverable_ns: tuple[float | None, float | None]
+    roof_frac: tuple[float | None, float | None]
+    changes: tuple[QuantityChange, ...]
+    lines: tuple[LineChange, ...] = ()
+    counted_ns: tuple[float, float] | None = None
+
+    def noise_of(self, n_changes: int) -> float | None:
+        """Return what chance and clocks alone make seem possible, in any of so many changes; None where that is not known."""
+        if self.chance is None or self.change_frac is None:
+            return None
+        return self.chance.noise_frac(n_changes) + by_clocks(self.change_frac, self.clock_frac)
+
+    @property
+    def noise_frac(self) -> float | None:
+        """A smaller change is none; None where that is not known."""
+        return self.noise_of(1)
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether the change is more than chance."""
+        noise = self.noise_frac
+        return self.change_frac is not None and noise is not None and is_beyond(self.change_frac, noise)
+
+    @property
+    def is_counted_otherwise(self) -> bool:
+        """Whether launches take longer or shorter as counted without ncu, where what ncu recorded does not show it."""
+        if self.counted_ns is None or self.obstacle is not None:
+            return False
+        change = self.counted_ns[1] / self.counted_ns[0] - 1
+        is_shown = self.is_significant and (self.change_frac or 0.0) * change > 0
+        return not is_shown and is_beyond(change, noise_of_counted(self.counted_ns, self.n_launches))
+
+
+def deltas(before: Run, after: Run, matches: Sequence[Match]) -> list[Delta]:
+    """Return what changed in every match, in their order."""
+    old_rows, new_rows = _by_group(before.groups), _by_group(after.groups)
+    lines = _lines_by_group(before.lines), _lines_by_group(after.lines)
+    rules = load_comparison_rules()
+    return [
+        _with_lines(
+            _delta(
+                found, [old_rows[group] for group in found.before], [new_rows[group] for group in found.after], rules
+            ),
+            lines,
+            rules.noise,
+        )
+        for found in matches
+    ]
+
+
+def _by_group(groups: pl.DataFrame) -> dict[int, Row]:
+    return {row["group"]: row for row in groups.iter_rows(named=True)}
+
+
+def _lines_by_group(lines: pl.DataFrame) -> dict[int, list[Row]]:
+    return {rows[0]["group"]: rows for part in lines.partition_by("group") if (rows := part.to_dicts())}
+
+
+def _with_lines(delta: Delta, lines: tuple[dict[int, list[Row]], dict[int, list[Row]]], noise: Noise) -> Delta:
+    """Return a change with where in the source it is, where one kernel stands against one."""
+    old, new = delta.match.before, delta.match.after
+    before_ns, after_ns = delta.mean_ns
+    if not delta.is_significant or len(old) > 1 or len(new) > 1 or before_ns is None or after_ns is None:
+        return delta
+    found = line_changes(lines[0].get(old[0], []), lines[1].get(new[0], []), (before_ns, after_ns), noise)
+    return replace(delta, lines=found)
+
+
+def _delta(found: Match, old: list[Row], new: list[Row], rules: ComparisonRules) -> Delta:
+    before, after = aligned(MatchedGroups.of(old), MatchedGroups.of(new))
+    was, became = before.amount("mean_ns"), after.amount("mean_ns")
+    obstacle, clock = other_clocks(before, after), clock_change(before, after)
+    chance = chance_of_match(before, after) if obstacle is None else None
+    change = became / was - 1 if was and became and obstacle is None else None
+    longest = before.longest, after.longest
+    counted_before, counted_after = before.amount(COUNTED), after.amount(COUNTED)
+    delta = Delta(
+        match=found,
+        names=(before.names, after.names),
+        n_launches=(before.n_launches, after.n_launches),
+        is_same_work_in_all=after.n_units != after.n_launches,
+        duration_ns=_both(old, new, "duration_ns"),
+        mean_ns=(was, became),
+        obstacle=obstacle,
+        change_frac=change,
+        chance=chance,
+        clock_frac=clock,
+        work=work_ratio(before, after),
+        verdicts=(longest[0]["verdict"], longest[1]["verdict"]),
+        limiters=(longest[0]["limiter"], longest[1]["limiter"]),
+        recoverable_ns=_both(old, new, "recoverable_ns"),
+        roof_frac=(longest[0]["roof_frac"], longest[1]["roof_frac"]),
+        changes=(),
+        counted_ns=(counted_before, counted_after) if counted_before and counted_after else None,
+    )
+    return replace(delta, changes=changes(before, after, change if delta.is_significant else None, rules))
+
+
+def _both(old: list[Row], new: list[Row], quantity: str) -> tuple[float | None, float | None]:
+    return whole_sum(row[quantity] for row in old), whole_sum(row[quantity] for row in new)

@@ -1,0 +1,100 @@
+"""Short names that several kernels of the runs share, with the words of the full names that tell them apart."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from ncuroof.collect.kernel_names import function_name
+from ncuroof.comparison.run import Run
+from ncuroof.comparison.signatures import texts_without_versions, without_parameters, without_versions
+from ncuroof.metrics.names import differences
+
+_NAMES = ("name", "short_name")
+_MOST_CHARACTERS = 60
+_MOST_OF_A_WORD = 40
+_LEAST_OF_A_NAME = 16
+
+_CAST = r"\([0-9A-Za-z_: ]+\)(-?[0-9])"
+"""As NVIDIA's demangler writes a constant: `(int)64`."""
+
+
+def with_distinct_names(*runs: Run) -> tuple[Run, ...]:
+    """Return runs whose groups of one short name have others where their names differ: "launch_global · advance".
+
+    All instantiations of a template have one short name, and all kernels of a program that uses Kokkos.
+    """
+    words = _words_by_short(name for run in runs for name in _names(run.groups).iter_rows())
+    return tuple(_named(run, words) for run in runs)
+
+
+def names_of_failed(*runs: Run) -> Mapping[str, str]:
+    """Return what to call the launches that failed to profile: the function, distinguished among all of the runs.
+
+    By their names as recorded, and by these without versions of libraries.
+    """
+    recorded = {name for run in runs for name in run.failed}
+    failed = {*recorded, *texts_without_versions([*recorded])}
+    if not failed:
+        return {}
+    names = pl.concat(run.groups.select("name") for run in runs)["name"].fill_null("").to_list()
+    shorts = {name: function_name(name) for name in (*failed, *names)}
+    table = pl.DataFrame(
+        {"name": shorts.keys(), "short_name": shorts.values()}, schema=dict.fromkeys(_NAMES, pl.String)
+    )
+    words = _words_by_short(_names(table).iter_rows())
+    plain = dict(zip(failed, texts_without_versions([*failed]), strict=True))
+    return {name: _with(shorts[name], words.get(shorts[name], {}).get(plain[name], ())) for name in failed}
+
+
+def _words_by_short(names: Iterable[tuple[str, str, str]]) -> Mapping[str, Mapping[str, Sequence[str]]]:
+    """Return by what the names differ that share a short one, of rows of `_names`."""
+    full: dict[str, dict[str, str]] = defaultdict(dict)
+    for short, name, plain in names:
+        full[short][name] = plain
+    return {short: _words(plain_by_name) for short, plain_by_name in full.items() if len(plain_by_name) > 1}
+
+
+def _names(groups: pl.DataFrame) -> pl.DataFrame:
+    """Return short names, names, and these without parameters."""
+    name = without_versions(pl.col("name").fill_null(""))
+    return groups.select(
+        "short_name", name.alias("name"), without_parameters(name).str.replace_all(_CAST, "$1").alias("plain")
+    )
+
+
+def _words(plain_by_name: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
+    """Return by what names differ: in their template arguments, or where these are alike, in parameters."""
+    if len(set(plain_by_name.values())) < len(plain_by_name):
+        return differences(plain_by_name)
+    by_plain = differences(plain_by_name.values())
+    return {name: by_plain[plain] for name, plain in plain_by_name.items()}
+
+
+def _named(run: Run, words: Mapping[str, Mapping[str, Sequence[str]]]) -> Run:
+    shown = [_with(short, words.get(short, {}).get(name, ())) for short, name, _ in _names(run.groups).iter_rows()]
+    return replace(run, groups=run.groups.with_columns(pl.Series("short_name", shown, pl.String)))
+
+
+def _with(short: str, words: Sequence[str]) -> str:
+    """Return a short name with as many of the last words as there is room for: these differ where the first are alike."""
+    if not words:
+        return short
+    cut = [_cut_within(word) for word in words]
+    while len(cut) > 1 and len(", ".join(cut)) > _MOST_CHARACTERS - _LEAST_OF_A_NAME - len(" · "):
+        del cut[0]
+    tail = f" · {', '.join(cut)}"
+    return _cut(short, _MOST_CHARACTERS - len(tail)) + tail
+
+
+def _cut(text: str, n_characters: int) -> str:
+    return text if len(text) <= n_characters else text[: n_characters - 1] + "…"
+
+
+def _cut_within(word: str) -> str:
+    """Return a word without its middle where it is long: names that differ often begin alike, or end so."""
+    half = _MOST_OF_A_WORD // 2
+    return word if len(word) <= _MOST_OF_A_WORD else f"{word[:half]}…{word[1 - half :]}"

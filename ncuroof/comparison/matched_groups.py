@@ -1,0 +1,110 @@
+"""Groups of launches that are compared as one: their amounts and shares, and how much of the work of the other run they do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ncuroof.comparison.rules import Explanation, load_comparison_rules
+
+Row = dict[str, Any]
+
+FLOP, INSTRUCTIONS, DRAM_BYTES = "work.flop", "instructions.warp_executed", "traffic_bytes.dram"
+WORK_WORDS = {FLOP: "FLOPs", INSTRUCTIONS: "instructions"}
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedGroups:
+    """The groups that a match takes together on one side.
+
+    Attributes:
+        rows: of a run's groups.
+        n_launches: how often they were launched together: as often as the one that was launched the most.
+        n_units: what amounts are given per: launches, or what one launch of the other run does.
+    """
+
+    rows: Sequence[Row]
+    n_launches: int
+    n_units: int
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> MatchedGroups:
+        """Return groups that are compared launch for launch."""
+        n_launches = max(int(row["n_launches"]) for row in rows)
+        return cls(rows, n_launches, n_launches)
+
+    @property
+    def longest(self) -> Row:
+        """The group that took the most time."""
+        return max(self.rows, key=lambda row: row["duration_ns"] or 0.0)
+
+    @property
+    def names(self) -> str:
+        """Short names."""
+        return " + ".join(row["short_name"] for row in self.rows)
+
+    def amount(self, quantity: str) -> float | None:
+        """Return an amount per unit; None where it is not known for any group."""
+        return whole_sum(
+            None if row[quantity] is None else row[quantity] * row["n_launches"] / self.n_units for row in self.rows
+        )
+
+    def average(self, quantity: str) -> float | None:
+        """Return a share or rate averaged by time; None where it is not known for any group."""
+        values = [row[quantity] for row in self.rows]
+        weights = [(row["mean_ns"] or 0.0) * row["n_launches"] for row in self.rows]
+        if None in values or not sum(weights):
+            return None
+        return float(sum(value * weight for value, weight in zip(values, weights, strict=True)) / sum(weights))
+
+    def value(self, explanation: Explanation) -> float | None:
+        """Return what may explain a change; None where it is not known for any group."""
+        measured = self.amount if explanation.kind == "amount" else self.average
+        return measured(explanation.quantity)
+
+
+def aligned(before: MatchedGroups, after: MatchedGroups) -> tuple[MatchedGroups, MatchedGroups]:
+    """Return both with what one launch of the run before does as unit, where the same work was cut into other launches.
+
+    Launches of equal number, or that do the same work one by one, are compared one by one.
+    """
+    if before.n_launches == after.n_launches:
+        return before, after
+    ratios = _ratios(before, after, (FLOP, INSTRUCTIONS))
+    if not ratios:
+        return before, after
+    work = ratios[0][1]
+    in_all = work * after.n_launches / before.n_launches
+    is_same = abs(math.log(in_all)) < math.log(load_comparison_rules().work.cut_ratio) < abs(math.log(work))
+    return (before, replace(after, n_units=before.n_units)) if is_same else (before, after)
+
+
+def work_ratio(before: MatchedGroups, after: MatchedGroups) -> tuple[str, float] | None:
+    """Return what of their work was counted, and that of a unit after over before; None where nothing was.
+
+    FLOPs; without any, instructions. Where these are far other amounts, what of instructions and DRAM bytes is not: wider accesses
+    take fewer instructions, and addresses a few FLOPs more, for the same input. DRAM bytes alone are no work: caches keep some.
+    """
+    ratios = _ratios(before, after, (FLOP, INSTRUCTIONS))
+    same = (ratio for ratio in (*ratios, *_ratios(before, after, (DRAM_BYTES,))) if not is_other_work(ratio[1]))
+    return next(same, ratios[0]) if ratios else None
+
+
+def _ratios(before: MatchedGroups, after: MatchedGroups, quantities: Sequence[str]) -> list[tuple[str, float]]:
+    """Return amounts of a unit after over before, of what was counted of both and is not zero."""
+    amounts = ((quantity, before.amount(quantity), after.amount(quantity)) for quantity in quantities)
+    return [(quantity, became / was) for quantity, was, became in amounts if was and became]
+
+
+def is_other_work(ratio: float) -> bool:
+    """Return whether work after over before is so far from 1 that the input may have changed, and not the code."""
+    most = load_comparison_rules().work.most_ratio
+    return not 1 / most <= ratio <= most
+
+
+def whole_sum(values: Iterable[float | None]) -> float | None:
+    """Return the sum; None where any part is not known."""
+    parts = list(values)
+    return None if None in parts else float(sum(part for part in parts if part is not None))

@@ -1,0 +1,258 @@
+"""Which kernels of one run are those of the other: by name and shape, by what is left of a name, and by place."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import polars as pl
+
+from ncuroof.comparison.matched_groups import (
+    DRAM_BYTES,
+    FLOP,
+    INSTRUCTIONS,
+    MatchedGroups,
+    Row,
+    aligned,
+    is_other_work,
+    work_ratio,
+)
+from ncuroof.comparison.pairing import is_same_input, is_same_problem, pairs, pairs_of_same_problem
+from ncuroof.comparison.place import match_by_place
+from ncuroof.comparison.run import Run
+from ncuroof.comparison.signatures import numbered, texts_without_versions, with_arguments, without_versions
+
+
+class How(str, Enum):
+    """By what a match was made."""
+
+    SAME = "same"  # name, shape and NVTX range
+    MOVED = "moved"  # name and shape, in another NVTX range
+    SHAPE = "shape"  # name, launched with another grid or block
+    RENAMED = "renamed"  # the name but for numbers at its end, hashes and parameters
+    VARIANT = "variant"  # the name but for template arguments and numbers
+    PLACE = "place"  # between the same kernels, with about the same work
+    FUSED = "fused"  # several kernels before, one after, in the same place
+    SPLIT = "split"  # one kernel before, several after, in the same place
+    REWRITTEN = "rewritten"  # several before and several after, in the same place
+
+
+class Sureness(str, Enum):
+    """How sure a match is."""
+
+    CERTAIN = "certain"
+    LIKELY = "likely"
+    GUESS = "guess"
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Groups of launches that are taken for the same.
+
+    Attributes:
+        before, after: numbers of groups.
+        how: by what.
+        sureness: how sure it is.
+    """
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    how: How
+    sureness: Sureness
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """All groups of two runs.
+
+    Attributes:
+        matches: in order of the groups after, then before.
+        removed: groups that are in the run before alone; none whose launches failed to profile after.
+        added: groups that are in the run after alone; likewise.
+    """
+
+    matches: tuple[Match, ...]
+    removed: tuple[int, ...]
+    added: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """What has to be equal, how sure that makes a match, and which of equal ones go together."""
+
+    keys: tuple[str, ...]
+    how: How
+    sureness: Sureness
+    pairs: Callable[[Sequence[Row], Sequence[Row]], Iterator[tuple[Row, Row]]] = pairs
+
+
+def _pairs_of_same_input(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
+    return (pair for pair in pairs_of_same_problem(old, new) if is_same_input(*pair))
+
+
+_SHAPE = ("grid", "block")
+_NAME, _RENAMED, _VARIANT = ((name, "workload") for name in ("name", "renamed", "variant"))
+_BY_NAME = (
+    _Stage((*_NAME, *_SHAPE, "range"), How.SAME, Sureness.CERTAIN),
+    _Stage((*_NAME, *_SHAPE), How.MOVED, Sureness.CERTAIN),
+    _Stage((*_NAME, "range"), How.SHAPE, Sureness.LIKELY),
+    _Stage(_NAME, How.SHAPE, Sureness.LIKELY),
+)
+_BY_WORK = (
+    _Stage((*_NAME, *_SHAPE, "range"), How.SAME, Sureness.CERTAIN, _pairs_of_same_input),
+    _Stage((*_NAME, *_SHAPE), How.MOVED, Sureness.CERTAIN, _pairs_of_same_input),
+    _Stage((*_RENAMED, *_SHAPE, "range"), How.RENAMED, Sureness.LIKELY, pairs_of_same_problem),
+    _Stage((*_RENAMED, "range"), How.RENAMED, Sureness.LIKELY, pairs_of_same_problem),
+    _Stage(_RENAMED, How.RENAMED, Sureness.LIKELY, pairs_of_same_problem),
+)
+"""Of names that a compiler numbers: the number alone is no evidence."""
+
+_BY_NUMBER = (
+    _Stage((*_NAME, *_SHAPE, "range"), How.RENAMED, Sureness.LIKELY),
+    _Stage(_NAME, How.RENAMED, Sureness.LIKELY),
+)
+"""Of those with the same numbers in both runs, where the work does not tell; else the order says more than a number."""
+
+_BY_REST = (
+    _Stage((*_RENAMED, *_SHAPE, "range"), How.RENAMED, Sureness.LIKELY),
+    _Stage((*_RENAMED, *_SHAPE), How.RENAMED, Sureness.LIKELY),
+    _Stage((*_RENAMED, "range"), How.RENAMED, Sureness.LIKELY),
+    _Stage(_RENAMED, How.RENAMED, Sureness.LIKELY),
+    _Stage((*_VARIANT, "range"), How.VARIANT, Sureness.LIKELY),
+    _Stage(_VARIANT, How.VARIANT, Sureness.GUESS),
+)
+"""The stages, what asks for the most first; of equal ones `pairs` tells which goes with which."""
+
+_OF_A_ROW = (
+    *_NAME,
+    *_SHAPE,
+    "range",
+    "n_launches",
+    "renamed",
+    "is_numbered",
+    "with_arguments",
+    FLOP,
+    INSTRUCTIONS,
+    DRAM_BYTES,
+)
+
+
+def match(before: Run, after: Run) -> Matching:
+    """Return which groups are the same; every group is in one match, removed, added, or failed to profile in the other run."""
+    name = pl.col("name")
+    groups = [
+        run.groups.with_columns(
+            name=without_versions(name), is_numbered=numbered(name), with_arguments=with_arguments(name)
+        )
+        for run in (before, after)
+    ]
+    n_by_name = [Counter(each.select(_RENAMED).iter_rows()) for each in groups]
+    is_numbered, is_renumbered = pl.col("is_numbered"), _is_renumbered(*groups)
+    matches: list[Match] = []
+    for stages, of_these in (
+        (_BY_NAME, ~is_numbered),
+        (_BY_WORK, is_numbered),
+        (_BY_NUMBER, is_numbered & ~is_renumbered),
+        (_BY_REST, True),
+    ):
+        for stage in stages:
+            left, right = (each.filter(of_these) for each in groups)
+            found = [
+                Match(
+                    (old["group"],), (new["group"],), _how_named(stage, old, new), _sureness(stage, old, new, n_by_name)
+                )
+                for old, new in _equal(left, right, stage)
+            ]
+            for number, taken in enumerate(([each.before[0] for each in found], [each.after[0] for each in found])):
+                groups[number] = groups[number].filter(~pl.col("group").is_in(taken))
+            matches += found
+    anchors = {found.before[0]: found.after[0] for found in matches}
+    for placed in match_by_place(before.groups, after.groups, anchors):
+        how = _how(len(placed.before), len(placed.after))
+        sureness = Sureness.LIKELY if placed.is_same_work else Sureness.GUESS
+        matches.append(Match(placed.before, placed.after, how, sureness))
+    old_groups = {group for found in matches for group in found.before}
+    new_groups = {group for found in matches for group in found.after}
+    return Matching(
+        matches=tuple(sorted(matches, key=lambda found: (found.after, found.before))),
+        removed=_alone(groups[0], old_groups, after.failed),
+        added=_alone(groups[1], new_groups, before.failed),
+    )
+
+
+def _is_renumbered(before: pl.DataFrame, after: pl.DataFrame) -> pl.Expr:
+    """Return whether names that are equal but for their numbers have others in the other run."""
+    names = [set(each.select("renamed", "name").iter_rows()) for each in (before, after)]
+    return pl.col("renamed").is_in(sorted({renamed for renamed, _ in names[0] ^ names[1] if renamed is not None}))
+
+
+def _alone(groups: pl.DataFrame, matched: set[int], failed: Sequence[str]) -> tuple[int, ...]:
+    """Return the groups without a match; what failed to profile in the other run was launched there, too."""
+    left = Counter(filter(None, texts_without_versions(failed)))
+    found = []
+    for group, name in groups.select("group", "name").iter_rows():
+        if group in matched:
+            continue
+        if left[name]:
+            left[name] -= 1
+        else:
+            found.append(group)
+    return tuple(found)
+
+
+def _how_named(stage: _Stage, old: Row, new: Row) -> How:
+    """Return by what a match was made: a numbered name that stayed as it is is not another, however little that number says."""
+    if stage.how is not How.RENAMED or old["name"] != new["name"]:
+        return stage.how
+    if any(old[key] != new[key] for key in _SHAPE):
+        return How.SHAPE
+    return How.SAME if old["range"] == new["range"] else How.MOVED
+
+
+def _sureness(stage: _Stage, old: Row, new: Row, n_by_name: Sequence[Counter[tuple[str, ...]]]) -> Sureness:
+    """Return how sure a match is: where names or shapes differ and the work by far, other launches may be meant.
+
+    Any other work is enough where nothing but the order speaks for a pair: of numbered kernels, of which one run has more, and of
+    instantiations of a template whose arguments may say what it computes.
+    """
+    if stage.sureness is Sureness.CERTAIN:
+        return stage.sureness
+    work = work_ratio(*aligned(MatchedGroups.of([old]), MatchedGroups.of([new])))
+    if work is not None and is_other_work(work[1]):
+        return Sureness.GUESS
+    n_before, n_after = (
+        counts[row["renamed"], row["workload"]] for counts, row in zip(n_by_name, (old, new), strict=True)
+    )
+    is_one_of_others = old["is_numbered"] and n_before != n_after
+    may_compute_another = stage.how is How.VARIANT and old["with_arguments"] != new["with_arguments"]
+    return (
+        Sureness.GUESS
+        if (is_one_of_others or may_compute_another) and not is_same_problem(old, new)
+        else stage.sureness
+    )
+
+
+def _equal(left: pl.DataFrame, right: pl.DataFrame, stage: _Stage) -> Iterator[tuple[Row, Row]]:
+    """Yield pairs of groups that are equal in what a stage asks for."""
+    rows_after = _by_keys(right, stage.keys)
+    for key, old in _by_keys(left, stage.keys).items():
+        yield from stage.pairs(old, rows_after.get(key, []))
+
+
+def _by_keys(groups: pl.DataFrame, keys: tuple[str, ...]) -> dict[tuple[object, ...], list[Row]]:
+    """Return the rows of groups by what has to be equal, in their order."""
+    rows: dict[tuple[object, ...], list[Row]] = defaultdict(list)
+    columns = dict.fromkeys(("group", *keys, *_OF_A_ROW))
+    for row in groups.select(*columns).iter_rows(named=True):
+        rows[tuple(tuple(row[key]) if isinstance(row[key], list) else row[key] for key in keys)].append(row)
+    return rows
+
+
+def _how(n_before: int, n_after: int) -> How:
+    if n_before == n_after == 1:
+        return How.PLACE
+    if n_after == 1:
+        return How.FUSED
+    return How.SPLIT if n_before == 1 else How.REWRITTEN

@@ -1,0 +1,158 @@
+"""Whether a difference of time is more than chance."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from statistics import NormalDist
+
+import polars as pl
+
+from ncuroof.comparison.matched_groups import MatchedGroups, Row
+from ncuroof.comparison.rules import Noise, load_comparison_rules
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """How uncertain a change of time is.
+
+    Attributes:
+        error_frac: its standard error, as a share of the time.
+        freedom: degrees of freedom that this was estimated with; infinite where it is what launches were seen to differ by.
+    """
+
+    error_frac: float
+    freedom: float
+
+    @classmethod
+    def of(cls, errors: list[tuple[float, float]]) -> Chance:
+        """Return the chance of a sum of independent parts, each with its error and freedom (Welch and Satterthwaite)."""
+        error = math.hypot(*(part for part, _ in errors))
+        shares = sum((part / error) ** 4 / freedom for part, freedom in errors) if error else 0.0
+        return cls(error, 1 / shares if shares else math.inf)
+
+    def noise_frac(self, n_changes: int = 1) -> float:
+        """Return the change that chance alone makes seem possible, in any of so many changes (Šidák).
+
+        `n_standard_errors` of a single one where the error is known, more where few launches gave it, at least `least_change_frac`.
+        """
+        least = load_comparison_rules().noise.least_change_frac
+        return max(least, _student(_n_errors(n_changes), self.freedom) * self.error_frac)
+
+
+@cache
+def _n_errors(n_changes: int) -> float:
+    """Return so many standard errors that none of so many changes exceeds them by chance as often as one alone does."""
+    normal = NormalDist()
+    within = 1 - 2 * normal.cdf(-load_comparison_rules().noise.n_standard_errors)
+    return normal.inv_cdf((1 + within ** (1 / n_changes)) / 2)
+
+
+def is_beyond(change_frac: float, noise_frac: float) -> bool:
+    """Return whether a change is more than chance, faster or slower alike: the factor counts, not the difference."""
+    return change_frac > -1 and abs(math.log1p(change_frac)) > math.log1p(noise_frac)
+
+
+def chance_of_match(before: MatchedGroups, after: MatchedGroups) -> Chance | None:
+    """Return how uncertain a change is; None where a time is not known.
+
+    Standard errors of the means: the launches' own deviation where there are enough of them, else what launches of such a length
+    have been seen to differ by; of both runs, root of the sum of squares.
+    """
+    noise = load_comparison_rules().noise
+    errors: list[tuple[float, float]] = []
+    for side in (before, after):
+        mean = side.amount("mean_ns")
+        if not mean:
+            return None
+        errors += [_error(row, row["n_launches"] / side.n_units / mean, noise) for row in side.rows]
+    return Chance.of(errors)
+
+
+def noise_of_counted(mean_ns: tuple[float, float], n_launches: tuple[int, int]) -> float:
+    """Return the change of a counted time that chance alone makes seem possible; times and launches before and after.
+
+    Jitter averages out over launches; what else differs from run to run, as clocks do, differs for all of them.
+    """
+    noise = load_comparison_rules().noise
+    errors = [
+        math.hypot(noise.jitter_ns / math.sqrt(n) / mean, noise.deviation_frac)
+        for mean, n in zip(mean_ns, n_launches, strict=True)
+    ]
+    return Chance(math.hypot(*errors), math.inf).noise_frac()
+
+
+def noise_of_runs(before: pl.DataFrame, after: pl.DataFrame) -> float | None:
+    """Return the change of a run's whole time that chance alone makes seem possible; None where a time is not known."""
+    noise = load_comparison_rules().noise
+    errors: list[tuple[float, float]] = []
+    for groups in (before, after):
+        rows = list(groups.filter(pl.col("mean_ns").is_not_null()).iter_rows(named=True))
+        total = sum(row["mean_ns"] * row["n_launches"] for row in rows)
+        if not total:
+            return None
+        errors += [_error(row, row["n_launches"] / total, noise) for row in rows]
+    return Chance.of(errors).noise_frac()
+
+
+def clock_change(before: MatchedGroups, after: MatchedGroups) -> float:
+    """Return the SM clock after over before, less one; 0 where it is not known of both."""
+    was, became = before.average("sm_clock_hz"), after.average("sm_clock_hz")
+    return became / was - 1 if was and became else 0.0
+
+
+def by_clocks(change_frac: float, clock_frac: float) -> float:
+    """Return how much of a change of time the clock alone may explain: at most as much as it differs, the other way."""
+    return abs(clock_frac) if change_frac * clock_frac < 0 else 0.0
+
+
+def other_clocks(before: MatchedGroups, after: MatchedGroups) -> str | None:
+    """Return how much the SM clock of launches differs, where that makes their times incomparable; else None.
+
+    Clocks are cycles over time, and of short launches as uncertain as the time.
+    """
+    noise = load_comparison_rules().noise
+    clocks = before.average("sm_clock_hz"), after.average("sm_clock_hz")
+    times = [(side.amount("mean_ns") or 0.0) * side.n_units / side.n_launches for side in (before, after)]
+    if not clocks[0] or not clocks[1] or not all(times):
+        return None
+    difference = abs(clock_change(before, after))
+    if difference <= noise.clock_difference_frac + noise.n_standard_errors * noise.jitter_ns / min(times):
+        return None
+    return f"the SM clock differs by {100 * difference:.1f} % ({clocks[0] / 1e6:.0f} MHz → {clocks[1] / 1e6:.0f} MHz)"
+
+
+def _error(row: Row, scale: float, noise: Noise) -> tuple[float, float]:
+    """Return the standard error of a group's mean, times a scale, and the degrees of freedom that it was estimated with."""
+    n_launches = row["n_recorded"]
+    own = row["deviation_ns"] if n_launches >= noise.n_launches_to_estimate else None
+    seen = math.hypot(noise.jitter_ns, noise.deviation_frac * (row["mean_ns"] or 0.0))
+    deviation, freedom = (seen, math.inf) if own is None else (own, n_launches - 1.0)
+    return scale * deviation / math.sqrt(n_launches), freedom
+
+
+def _student(normal: float, freedom: float) -> float:
+    """Return the quantile of Student's distribution where the normal one has its own, from 2 degrees of freedom on.
+
+    Hill, Algorithm 396, Communications of the ACM 13 (1970): within 0.05 % of the exact value from 1.5 standard errors on.
+    """
+    if math.isinf(freedom):
+        return normal
+    both_tails = 2 * NormalDist().cdf(-normal)
+    a = 1 / (freedom - 0.5)
+    b = 48 / a**2
+    c = ((20700 * a / b - 98) * a - 16) * a + 96.36
+    d = ((94.5 / (b + c) - 3) / b + 1) * math.sqrt(a * math.pi / 2) * freedom
+    y = (d * both_tails) ** (2 / freedom)
+    if y > 0.05 + a:  # near the normal distribution
+        x = -normal
+        c += 0.3 * (freedom - 4.5) * (x + 0.6) if freedom < 5 else 0.0
+        c += (((0.05 * d * x - 5) * x - 7) * x - 2) * x + b
+        y = x**2
+        y = (((((0.4 * y + 6.3) * y + 36) * y + 94.5) / c - y - 3) / b + 1) * x
+        y = math.expm1(a * y**2)
+    else:
+        tail = 1 / (((freedom + 6) / (freedom * y) - 0.089 * d - 0.822) * (freedom + 2) * 3) + 0.5 / (freedom + 4)
+        y = (tail * y - 1) * (freedom + 1) / (freedom + 2) + 1 / y
+    return math.sqrt(freedom * y)

@@ -1,0 +1,122 @@
+"""Matching by place: what stands between the same kernels, in the same NVTX range, and does about the same work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from ncuroof.comparison.rules import load_comparison_rules
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Groups that take each other's place.
+
+    Attributes:
+        before, after: numbers of groups.
+        is_same_work: whether the FLOPs of all in the gap agree, or where there are none, their DRAM bytes.
+    """
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+    is_same_work: bool
+
+
+def match_by_place(before: pl.DataFrame, after: pl.DataFrame, anchors: Mapping[int, int]) -> list[Placed]:
+    """Return what takes the place of what, among the groups that are no anchors.
+
+    Args:
+        before: `groups` of the run before, in order of first appearance.
+        after: likewise of the run after.
+        anchors: groups that are matched already, those after by those before.
+    """
+    back = {new: old for old, new in anchors.items()}
+    old_gaps = _gaps(before, {group: group for group in anchors})
+    new_gaps = _gaps(after, back)
+    return [
+        placed
+        for gap, old in old_gaps.items()
+        if (new := new_gaps.get(gap)) is not None
+        for placed in _within(old, new)
+    ]
+
+
+Gap = tuple[str, int | None, int | None]
+"""NVTX range, and the anchors before and behind, by their number in the run before."""
+
+
+def _gaps(groups: pl.DataFrame, anchor_by_group: Mapping[int, int]) -> dict[Gap, list[dict[str, Any]]]:
+    """Return the groups that are no anchors by the gap in which they stand."""
+    columns = ("group", "range", "n_launches", "work.flop", "traffic_bytes.dram")
+    rows = list(groups.select(columns).iter_rows(named=True))
+    behind: list[int | None] = [None] * len(rows)
+    following: int | None = None
+    for index in range(len(rows) - 1, -1, -1):
+        behind[index] = following
+        following = anchor_by_group.get(rows[index]["group"], following)
+    gaps: dict[Gap, list[dict[str, Any]]] = {}
+    leading: int | None = None
+    for index, row in enumerate(rows):
+        anchor = anchor_by_group.get(row["group"])
+        if anchor is None:
+            gaps.setdefault((row["range"], leading, behind[index]), []).append(row)
+        else:
+            leading = anchor
+    return gaps
+
+
+def _within(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> Iterator[Placed]:
+    """Yield matches within one gap: one by one where their numbers are equal and the work agrees, else all with all.
+
+    Where neither holds, one does the work of one. What does the work of none is matched where it stands in an NVTX range of the
+    program's own, or is launched as often: a place alone is no evidence.
+    """
+    if len(old) == len(new) and all(_agrees([one], [other]) for one, other in zip(old, new, strict=True)):
+        for one, other in zip(old, new, strict=True):
+            yield Placed((one["group"],), (other["group"],), is_same_work=True)
+        return
+    is_same_work = _agrees(old, new)
+    if is_same_work or (_is_marked(old, new) and _may_agree(old, new)):
+        yield Placed(tuple(row["group"] for row in old), tuple(row["group"] for row in new), is_same_work=is_same_work)
+        return
+    left = list(old)
+    for row in new:
+        if (alike := next((other for other in left if _agrees([other], [row])), None)) is not None:
+            left.remove(alike)
+            yield Placed((alike["group"],), (row["group"],), is_same_work=False)  # others may be meant: a guess
+
+
+def _is_marked(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:
+    """Return whether more than the place speaks for a match: the program's own range, or one kernel each, as often launched."""
+    counts = [row["n_launches"] for row in (*old, *new)]
+    return bool(old[0]["range"]) or (len(counts) == 2 and counts[0] == counts[1] > 1)
+
+
+def _may_agree(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:
+    """Return whether nothing speaks against it: the FLOPs, where both sides have some, or DRAM bytes of another order."""
+    if all(_total(rows, "work.flop") for rows in (old, new)):
+        return False
+    moved = [_total(rows, "traffic_bytes.dram") for rows in (old, new)]
+    if not moved[0] or not moved[1]:
+        return True
+    return max(moved[0] / moved[1], moved[1] / moved[0]) <= load_comparison_rules().work.most_traffic_ratio
+
+
+def _agrees(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:
+    """Return whether FLOPs of all launches agree; where there are none on both sides, their DRAM bytes."""
+    for quantity in ("work.flop", "traffic_bytes.dram"):
+        amounts = [_total(rows, quantity) for rows in (old, new)]
+        if None in amounts:
+            return False
+        least, most = sorted(amount for amount in amounts if amount is not None)
+        if most > 0:
+            return least >= most * (1 - load_comparison_rules().work.same_place_frac)
+    return False
+
+
+def _total(rows: list[dict[str, Any]], quantity: str) -> float | None:
+    amounts = [row[quantity] * row["n_launches"] for row in rows if row[quantity] is not None]
+    return sum(amounts) if len(amounts) == len(rows) else None

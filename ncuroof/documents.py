@@ -1,0 +1,57 @@
+"""JSON documents that ncuroof writes to be read again: calibrations, launch counts, baselines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+from ncuroof.errors import NcuroofError, complaint, found_json
+
+MALFORMED = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
+"""What reading the content of a document that does not follow its schema raises."""
+
+_MOST_MIB = 64
+_Content = TypeVar("_Content")
+
+
+def read_document(
+    path: Path,
+    parse: Callable[[dict[str, Any]], _Content],
+    *,
+    schema: str,
+    what: str,
+    error: type[NcuroofError],
+    hint: str,
+) -> _Content:
+    """Return the content of a document.
+
+    Args:
+        path: the file.
+        parse: makes the content of the JSON object without its `schema`; what it raises of MALFORMED tells that it is damaged.
+        schema: name and version, such as "ncuroof.baseline/1".
+        what: what to call such a document: "a baseline".
+        error: what to raise where the file is none.
+        hint: what to do then.
+
+    Raises:
+        OSError: the file cannot be read.
+        NcuroofError: an `error`: it is too large, not JSON, of another schema, or damaged.
+    """
+    with path.open("rb") as file:
+        raw = file.read(_MOST_MIB * 2**20 + 1)
+    if len(raw) > _MOST_MIB * 2**20:
+        raise error(f"{path}: expected {what} of at most {_MOST_MIB} MiB, found a larger file", hint=hint)
+    try:
+        content = json.loads(raw)
+    except (ValueError, RecursionError) as found:
+        raise error(f"{path}: expected {what}, found a file that is not JSON", hint=hint) from found
+    if not isinstance(content, dict) or "schema" not in content:
+        raise error(f"{path}: expected {what}, found {found_json(content)}", hint=hint)
+    if (other := content.pop("schema")) != schema:
+        raise error(f"{path}: expected schema {schema}, found {other}", hint=hint)
+    try:
+        return parse(content)
+    except MALFORMED as found:
+        raise error(f"{path}: the file is damaged: {complaint(found)}", hint=hint) from found
