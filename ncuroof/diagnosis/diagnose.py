@@ -65,7 +65,7 @@ def diagnose(measurements: Measurements, roofline: Roofline, weights: pl.DataFra
     return Diagnosis(
         verdicts=check(verdict_table, VERDICTS, table="VERDICTS"),
         path=check(path, PATH, table="PATH"),
-        flips=check(nearest_flips(judged, rules.nodes), FLIPS, table="FLIPS"),
+        flips=check(nearest_flips(judged, rules), FLIPS, table="FLIPS"),
         findings=check(collect_findings(judged, rules), FINDINGS, table="FINDINGS"),
         missing=check(_missing(judged, measurements.work, rules, load_catalogue()), MISSING, table="MISSING"),
     )

@@ -11,6 +11,7 @@ import polars as pl
 
 from ncuroof.diagnosis.advice import Advice, Variant
 from ncuroof.diagnosis.conditions import Condition, read_condition
+from ncuroof.errors import ProfileError
 from ncuroof.metrics.families import USER
 from ncuroof.metrics.formula import Formula, parse
 from ncuroof.resources import profile_file
@@ -224,6 +225,17 @@ class Rules:
     missing_of_shared_units: tuple[str, ...]
     vendor_verdicts: Mapping[str, str]
     vendor_refinements: tuple[Refinement, ...]
+
+    def threshold(self, node: str) -> float:
+        """Return the threshold of a node of the tree.
+
+        Raises:
+            ProfileError: the tree has no such node with a threshold.
+        """
+        for each in self.nodes:
+            if each.id == node and each.condition.threshold is not None:
+                return each.condition.threshold
+        raise ProfileError(f"rules.toml: the tree has no node {node!r} with a threshold")
 
     def members(self, cause: LatencyCause) -> tuple[Finding, ...]:
         """Return the findings of a latency cause: those of its group."""
