@@ -13,7 +13,7 @@ import polars as pl
 
 from ncuroof.diagnosis import Rules, Summary, load_rules
 from ncuroof.ingest import RawReport
-from ncuroof.metrics import Catalogue, load_catalogue
+from ncuroof.metrics import Catalogue, load_catalogue, quantity_unit
 from ncuroof.metrics.families import launched_by_pytorch
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.documents.expected import expected_document
@@ -160,7 +160,6 @@ class _Kernels:
     def __init__(self, analysed: Analysed, ids: Sequence[int] | None, rules: Rules, catalogue: Catalogue) -> None:
         placed, diagnosis = analysed.roofline_tables, analysed.diagnosis
         self._rules = rules
-        self._unit_by_quantity = {quantity.name: quantity.unit for quantity in catalogue.described()}
         table = analysed.measurements.kernels.hstack(placed.bounds.drop("id")).hstack(diagnosis.verdicts.drop("id"))
         table = table.with_columns(launched_by_pytorch(table))
         self._is_weighted = analysed.weighting is not None
@@ -284,7 +283,7 @@ class _Kernels:
             "severity": entry["severity"],
             "advice": with_limits(advice, limiters, row, self._rules.occupancy_cures),
             "evidence": [
-                {"quantity": name, "value": row[name], "unit": self._unit_by_quantity.get(name, "share")}
+                {"quantity": name, "value": row[name], "unit": quantity_unit(name)}
                 for name in rule.evidence
                 if row[name] is not None
             ],

@@ -145,9 +145,7 @@ COLUMNS = (
 """Key, title and kind of the columns of the table of kernels."""
 
 
-def page_context(
-    document: Record, rules: Rules, unit_by_quantity: Mapping[str, str], comparison: Record | None = None
-) -> PageContext:
+def page_context(document: Record, rules: Rules, comparison: Record | None = None) -> PageContext:
     """Return the template's context for a document `ncuroof.analysis/1`, and for a comparison with that run as the one after."""
     kernels = document["kernels"]
     total_ns = document["summary"]["duration_ns"]
@@ -185,7 +183,7 @@ def page_context(
         columns=_columns(kernels),
         rows=[_row(kernels[row.position], row, total_ns, rules, names[row.position]) for row in rows[:_MOST_ROWS]],
         n_more=max(len(rows) - _MOST_ROWS, 0),
-        methods=methods(document, rules, unit_by_quantity),
+        methods=methods(document, rules),
     )
 
 
