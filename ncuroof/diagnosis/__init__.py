@@ -3,6 +3,7 @@
 from ncuroof.diagnosis.breakdowns import break_down
 from ncuroof.diagnosis.diagnose import Diagnosis, diagnose
 from ncuroof.diagnosis.kernel_table import kernel_table
+from ncuroof.diagnosis.outlook import Outlook, outlook
 from ncuroof.diagnosis.rules import Rules, load_rules
 from ncuroof.diagnosis.summary import (
     Share,
@@ -16,12 +17,13 @@ from ncuroof.diagnosis.summary import (
 )
 from ncuroof.diagnosis.totals import total_work
 from ncuroof.diagnosis.wall_time import WallTime, load_parts
-from ncuroof.diagnosis.weights import LEAST_TIMED_FRAC, UNEVEN, Weighting, weigh
+from ncuroof.diagnosis.weights import LEAST_TIMED_FRAC, UNEVEN, Weighting, uneven_frac, unit_weights, weigh
 
 __all__ = [
     "LEAST_TIMED_FRAC",
     "UNEVEN",
     "Diagnosis",
+    "Outlook",
     "Rules",
     "Share",
     "Summary",
@@ -35,9 +37,12 @@ __all__ = [
     "load_parts",
     "load_rules",
     "n_launches",
+    "outlook",
     "rank_actions",
     "summarise",
     "total_work",
+    "uneven_frac",
+    "unit_weights",
     "weigh",
     "with_weights",
 ]

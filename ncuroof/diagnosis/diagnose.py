@@ -44,13 +44,13 @@ class Diagnosis:
     missing: pl.DataFrame
 
 
-def diagnose(measurements: Measurements, roofline: Roofline, weights: pl.DataFrame | None = None) -> Diagnosis:
+def diagnose(measurements: Measurements, roofline: Roofline, weights: pl.DataFrame) -> Diagnosis:
     """Return the verdict of every kernel with its path, findings and caveats.
 
     Args:
         measurements: what was measured.
         roofline: the roofline of these measurements.
-        weights: WEIGHTS, how many launches each one represents; None if each represents only itself.
+        weights: WEIGHTS.
     """
     rules = load_rules()
     quantities = measurements.kernels.hstack(roofline.bounds.drop("id"))

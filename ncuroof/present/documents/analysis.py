@@ -7,11 +7,12 @@ Schema history:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import polars as pl
 
-from ncuroof.diagnosis import Rules, Summary, load_rules
+from ncuroof.diagnosis import Rules, Summary, load_rules, outlook, with_weights
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import Catalogue, load_catalogue, quantity_unit
 from ncuroof.metrics.families import launched_by_pytorch
@@ -63,6 +64,8 @@ def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Documen
         ids: the kernels to describe, in this order; `scaling` and `expected` are then None. None describes all kernels. Sources,
             devices and summary always cover the whole analysis.
     """
+    groups, actions = analysed.groups, analysed.actions
+    found = outlook(actions, groups, analysed.diagnosis.verdicts, analysed.summary, analysed.weighting)
     return {
         "schema": SCHEMA,
         "tool": TOOL,
@@ -71,11 +74,11 @@ def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Documen
         "summary": _summary(analysed.summary)
         | weighting_document(analysed)
         | _breakdowns(analysed)
-        | {"work": _totals(analysed)},
+        | {"work": _totals(analysed), "outlook": asdict(found)},
         "ceilings": analysed.roofline_tables.ceilings.to_dicts(),
         "instruction_ceilings": analysed.roofline_tables.instruction_ceilings.to_dicts(),
-        "groups": analysed.groups.to_dicts(),
-        "actions": _actions(analysed),
+        "groups": groups.to_dicts(),
+        "actions": _actions(actions),
         "expected": expected_document(analysed.expected) if ids is None else None,
         "kernels": _Kernels(analysed, ids, load_rules(), load_catalogue()).describe(),
     }
@@ -126,6 +129,8 @@ def _summary(summary: Summary) -> Document:
         "n_launches": summary.n_launches,
         "duration_ns": summary.duration_ns,
         "recoverable_ns": summary.recoverable_ns,
+        "n_debug_builds": summary.n_debug_builds,
+        "debug_build_frac": summary.debug_build_frac,
         "by_verdict": {
             name: {
                 "n_kernels": share.n_kernels,
@@ -149,8 +154,8 @@ def _totals(analysed: Analysed) -> Document:
     return {row.pop("precision"): row for row in analysed.totals.to_dicts()}
 
 
-def _actions(analysed: Analysed) -> list[Document]:
-    rules = ((row, load_rules().findings[row["finding"]]) for row in analysed.actions.iter_rows(named=True))
+def _actions(actions: pl.DataFrame) -> list[Document]:
+    rules = ((row, load_rules().findings[row["finding"]]) for row in actions.iter_rows(named=True))
     return [{**row, "title": rule.title, "needs_more_work": rule.needs_more_work} for row, rule in rules]
 
 
@@ -161,10 +166,8 @@ class _Kernels:
         placed, diagnosis = analysed.roofline_tables, analysed.diagnosis
         self._rules = rules
         table = analysed.measurements.kernels.hstack(placed.bounds.drop("id")).hstack(diagnosis.verdicts.drop("id"))
-        table = table.with_columns(launched_by_pytorch(table))
+        table = with_weights(table.with_columns(launched_by_pytorch(table)), analysed.weights)
         self._is_weighted = analysed.weighting is not None
-        if analysed.weighting is not None:
-            table = table.join(analysed.weighting.weights, on="id", how="left", maintain_order="left")
         self._rows = (
             table
             if ids is None
@@ -225,6 +228,7 @@ class _Kernels:
             "findings": [self._finding(entry, row, limiters) for entry in self._findings.get(number, [])],
             "lines": sampled_lines(self._lines.get(number, ())),
             "min_time_ns": row["min_time_ns"],
+            "min_time_frac": row["roofline.min_time_frac"],
             "min_time_by": row["min_time_by"],
             "recoverable_ns": row["recoverable_ns"],
             "scaling": next(map(_scaling, self._busy.get(number, [])), None),
