@@ -12,14 +12,14 @@ from typing import Any
 
 import polars as pl
 
-from ncuroof.diagnosis import Rules, Summary, load_rules, outlook, with_weights
+from ncuroof.diagnosis import Rules, Summary, load_rules, occupancy_limiters, outlook, with_weights
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import Catalogue, load_catalogue, quantity_unit
 from ncuroof.metrics.families import launched_by_pytorch
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.documents.expected import expected_document
 from ncuroof.present.documents.json_text import TOOL
-from ncuroof.present.documents.occupancy_limits import LIMITS, tightest, with_limits
+from ncuroof.present.documents.occupancy_limits import with_limits
 from ncuroof.present.documents.vendor import vendor_block, vendor_rules
 from ncuroof.present.documents.weighting import STANDS_FOR, weighting_document
 from ncuroof.present.explanations.quantity_label import quantity_label
@@ -51,6 +51,9 @@ _TRAFFIC_DEFINITION = "definition.traffic_bytes."
 
 ABOVE_ROOF = "above_roof"
 """The caveat whose likely cause is given for each kernel."""
+
+_OCCUPANCY_LIMIT = "occupancy.limit_"
+"""Prefix of the resident blocks that each resource allows; the document has the resources that allow the fewest."""
 
 _BUSY = "busy."
 _ROOF_SHARES = ("datasheet_frac", "reached_frac")
@@ -176,7 +179,8 @@ class _Kernels:
             )
         )
         names = self._rows.columns
-        self._columns = {group: _within(f"{group}.", names) for group in QUANTITY_GROUPS}
+        known = [name for name in names if not name.startswith(_OCCUPANCY_LIMIT)]
+        self._columns = {group: _within(f"{group}.", known) for group in QUANTITY_GROUPS}
         self._traffic_definitions = _within(_TRAFFIC_DEFINITION, names)
         wanted = self._rows["id"]
         self._work = _by_kernel(placed.work, wanted)
@@ -265,11 +269,7 @@ class _Kernels:
         groups: Document = {
             group: {key: row[column] for key, column in columns.items()} for group, columns in self._columns.items()
         }
-        occupancy = groups["occupancy"]
-        limits = {name: occupancy.pop(f"limit_{name}") for name in LIMITS}
-        own_shared_bytes = row["launch.own_shared_bytes_per_block"]
-        shared_bytes = row["launch.shared_bytes_per_block"] if own_shared_bytes is None else own_shared_bytes
-        occupancy["limiters"] = tightest(limits, shared_bytes)
+        groups["occupancy"]["limiters"] = occupancy_limiters(row)
         groups["traffic_definition"] = {level: row[column] for level, column in self._traffic_definitions.items()}
         groups["stalls"] = {reason: share for reason, share in groups["stalls"].items() if share is not None}
         return groups
