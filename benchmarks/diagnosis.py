@@ -11,7 +11,7 @@ import polars as pl
 
 from benchmarks.reports import REPORT
 from benchmarks.timing import Spread, print_table
-from ncuroof.diagnosis import diagnose, group_launches, summarise
+from ncuroof.diagnosis import diagnose, group_launches, summarise, unit_weights
 from ncuroof.metrics import measure
 from ncuroof.reading import read
 from ncuroof.roofline import roofline
@@ -66,11 +66,12 @@ def _analyse(raw: RawReport) -> dict[str, float]:
     marks.append(time.perf_counter())
     placed = roofline(measurements)
     marks.append(time.perf_counter())
-    verdicts = diagnose(measurements, placed).verdicts
+    weights = unit_weights(measurements.kernels)
+    diagnosis = diagnose(measurements, placed, weights)
     marks.append(time.perf_counter())
-    summarise(measurements.kernels, placed.bounds, verdicts)
+    summarise(measurements.kernels, placed.bounds, diagnosis.verdicts, weights)
     marks.append(time.perf_counter())
-    group_launches(measurements.kernels, placed.bounds, verdicts)
+    group_launches(measurements.kernels, placed.bounds, diagnosis.verdicts, diagnosis.findings, weights)
     marks.append(time.perf_counter())
     stages = ("measure", "roofline", "diagnose", "summarise", "group")
     return {stage: after - before for stage, (before, after) in zip(stages, pairwise(marks), strict=True)}

@@ -28,7 +28,7 @@ def stages(report: str, reader: str = "auto") -> None:
     collect_rarely()
     import ncuroof.cli.report  # noqa: F401  the command's own module
     from ncuroof.analysis import Analysis
-    from ncuroof.diagnosis import diagnose, load_rules, summarise
+    from ncuroof.diagnosis import diagnose, load_rules, summarise, unit_weights
     from ncuroof.metrics import load_catalogue, measure
     from ncuroof.present.texts.terminal import to_text
     from ncuroof.reading import read
@@ -44,10 +44,11 @@ def stages(report: str, reader: str = "auto") -> None:
     done("measure")
     placed = roofline(measurements)
     done("roofline")
-    diagnosis = diagnose(measurements, placed)
-    summary = summarise(measurements.kernels, placed.bounds, diagnosis.verdicts)
+    weights = unit_weights(measurements.kernels)
+    diagnosis = diagnose(measurements, placed, weights)
+    summary = summarise(measurements.kernels, placed.bounds, diagnosis.verdicts, weights)
     done("diagnose")
-    to_text(Analysis(reports.raw, measurements, placed, diagnosis, summary))
+    to_text(Analysis(reports.raw, measurements, placed, diagnosis, summary, weights))
     done("present")
     print(json.dumps(seconds))
 

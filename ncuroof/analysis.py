@@ -24,6 +24,7 @@ from ncuroof.diagnosis import (
     rank_actions,
     summarise,
     total_work,
+    unit_weights,
     weigh,
 )
 from ncuroof.errors import ArgumentError, CountsError, MissingExtraError, WhatIfError
@@ -100,14 +101,15 @@ class Reports:
         measurements = measure(self.raw, sheet_bandwidth=sheet_dram_bandwidth, counts=counts)
         placed = roofline(measurements, reached)
         weighting = weigh(measurements.kernels, counts)
-        weights = None if weighting is None else weighting.weights
-        diagnosis = diagnose(measurements, placed, weights=weights)
+        weights = unit_weights(measurements.kernels) if weighting is None else weighting.weights
+        diagnosis = diagnose(measurements, placed, weights)
         return Analysis(
             reports=self.raw,
             measurements=measurements,
             roofline_tables=placed,
             diagnosis=diagnosis,
             summary=summarise(measurements.kernels, placed.bounds, diagnosis.verdicts, weights),
+            weights=weights,
             weighting=weighting,
         )
 
@@ -125,7 +127,8 @@ class Analysis:
         roofline_tables: points, ceilings, bounds.
         diagnosis: verdicts, decision paths, findings, missing quantities.
         summary: sums over the run.
-        weighting: how many launches each profiled one represents; None if each represents only itself.
+        weights: WEIGHTS.
+        weighting: how they were weighted; None without a counting run, where each launch represents only itself.
     """
 
     reports: tuple[RawReport, ...]
@@ -133,6 +136,7 @@ class Analysis:
     roofline_tables: Roofline
     diagnosis: Diagnosis
     summary: Summary
+    weights: pl.DataFrame
     weighting: Weighting | None = None
 
     def __repr__(self) -> str:
@@ -156,7 +160,7 @@ class Analysis:
         dominant precision, and `instruction_intensity.<level>` in warp instructions per transaction. All reports have the same
         columns (docs/columns.md), null where data is missing, so tables of several runs can be stacked with `polars.concat`.
         """
-        return kernel_table(self.measurements, self.roofline_tables, self.diagnosis, self._weights)
+        return kernel_table(self.measurements, self.roofline_tables, self.diagnosis, self.weights)
 
     @property
     def points(self) -> pl.DataFrame:
@@ -176,36 +180,32 @@ class Analysis:
     @property
     def groups(self) -> pl.DataFrame:
         """GROUPS: launches with the same kernel, shape and verdict, the most recoverable time first."""
-        bounds = self.roofline_tables.bounds
-        return group_launches(self.measurements.kernels, bounds, self.diagnosis.verdicts, self._weights)
+        bounds, diagnosis = self.roofline_tables.bounds, self.diagnosis
+        return group_launches(self.measurements.kernels, bounds, diagnosis.verdicts, diagnosis.findings, self.weights)
 
     @property
     def breakdowns(self) -> pl.DataFrame:
         """BREAKDOWNS: time by family and by NVTX range."""
-        return break_down(self.measurements.kernels, self.roofline_tables.bounds, self._weights)
+        return break_down(self.measurements.kernels, self.roofline_tables.bounds, self.weights)
 
     @property
     def totals(self) -> pl.DataFrame:
         """TOTALS: work, rate and DRAM intensity of the whole run, by precision."""
-        return total_work(self.measurements.kernels, self.roofline_tables.work, self.diagnosis.verdicts, self._weights)
+        return total_work(self.measurements.kernels, self.roofline_tables.work, self.diagnosis.verdicts, self.weights)
 
     @property
     def expected(self) -> Expected:
         """What PyTorch's operators needed against what their kernels did; empty if no NVTX range names operators."""
         from ncuroof.expected import expect  # noqa: PLC0415  most reports name no operators
 
-        kernels, placed = self.kernels, self.roofline_tables
+        placed = self.roofline_tables
         wall_ns = None if self.weighting is None else self.weighting.steps_ns
-        return expect(kernels, placed.work, placed.ceilings, wall_ns)
+        return expect(self.kernels, placed.work, placed.ceilings, wall_ns)
 
     @property
     def actions(self) -> pl.DataFrame:
         """ACTIONS: what to do, by potential savings over the whole run."""
-        return rank_actions(self.diagnosis.findings, self.summary.duration_ns, self._weights)
-
-    @property
-    def _weights(self) -> pl.DataFrame | None:
-        return None if self.weighting is None else self.weighting.weights
+        return rank_actions(self.diagnosis.findings, self.summary.duration_ns, self.weights)
 
     def run(self, label: str | None = None) -> Run:
         """Return the run to compare, called `label`; default: the names of its reports."""

@@ -58,7 +58,7 @@ WEIGHTS = pl.Schema(
         "counted_longest_ns": pl.Float64(),
     }
 )
-"""One row per workload, if launches were counted; weight 1 for workloads that were not counted."""
+"""One row per workload; each represents itself, with weight 1, unless a counting run counted it."""
 
 WORK = pl.Schema(
     {
@@ -269,6 +269,8 @@ GROUPS = pl.Schema(
         "min_duration_ns": pl.Float64(),  # of the shortest launch
         "max_duration_ns": pl.Float64(),  # of the longest launch
         "duration_cv": pl.Float64(),  # standard deviation over mean; null for fewer than two launches
+        "has_gain": pl.Boolean(),  # a finding saves a notable share of the time of the launch that represents the group
+        "is_in_doubt": pl.Boolean(),  # its results or input are in doubt, so no action counts it
     }
 )
 """Launches grouped by kernel, shape, device and verdict, sorted by recoverable time, then by duration."""

@@ -3,6 +3,8 @@
 from ncuroof.diagnosis.breakdowns import break_down
 from ncuroof.diagnosis.diagnose import Diagnosis, diagnose
 from ncuroof.diagnosis.kernel_table import kernel_table
+from ncuroof.diagnosis.occupancy_limiters import occupancy_limiters
+from ncuroof.diagnosis.outlook import Outlook, outlook
 from ncuroof.diagnosis.rules import Rules, load_rules
 from ncuroof.diagnosis.summary import (
     Share,
@@ -15,13 +17,15 @@ from ncuroof.diagnosis.summary import (
     with_weights,
 )
 from ncuroof.diagnosis.totals import total_work
+from ncuroof.diagnosis.vendor import vendor_verdict
 from ncuroof.diagnosis.wall_time import WallTime, load_parts
-from ncuroof.diagnosis.weights import LEAST_TIMED_FRAC, UNEVEN, Weighting, weigh
+from ncuroof.diagnosis.weights import LEAST_TIMED_FRAC, UNEVEN, Weighting, uneven_frac, unit_weights, weigh
 
 __all__ = [
     "LEAST_TIMED_FRAC",
     "UNEVEN",
     "Diagnosis",
+    "Outlook",
     "Rules",
     "Share",
     "Summary",
@@ -35,9 +39,14 @@ __all__ = [
     "load_parts",
     "load_rules",
     "n_launches",
+    "occupancy_limiters",
+    "outlook",
     "rank_actions",
     "summarise",
     "total_work",
+    "uneven_frac",
+    "unit_weights",
+    "vendor_verdict",
     "weigh",
     "with_weights",
 ]

@@ -11,7 +11,7 @@ _UNNAMED = "(unnamed)"
 """Stands for a range whose name is not in the report."""
 
 
-def break_down(kernels: pl.DataFrame, bounds: pl.DataFrame, weights: pl.DataFrame | None = None) -> pl.DataFrame:
+def break_down(kernels: pl.DataFrame, bounds: pl.DataFrame, weights: pl.DataFrame) -> pl.DataFrame:
     """Return sums over launches by family, by outermost NVTX range, and by full range path, without failed launches.
 
     Each kind of breakdown covers the whole run, so its sums add up to the run's. share = ΣT of the key / ΣT of the run, null where
@@ -20,7 +20,7 @@ def break_down(kernels: pl.DataFrame, bounds: pl.DataFrame, weights: pl.DataFram
     Args:
         kernels: KERNELS.
         bounds: BOUNDS, rows as in `kernels`.
-        weights: WEIGHTS, applied to sums and launch counts; None if each launch represents only itself.
+        weights: WEIGHTS, applied to sums and launch counts.
 
     Returns:
         BREAKDOWNS.

@@ -10,7 +10,6 @@ from ncuroof.diagnosis.causes import NAMED_GAIN
 from ncuroof.diagnosis.rules import Caveat
 from ncuroof.metrics import Measurements
 from ncuroof.roofline import Roofline, is_partial
-from ncuroof.tables import WEIGHTS
 from ncuroof.words import CeilingSource, Verdict
 
 _PACKED_FP32 = "ffma2"
@@ -34,7 +33,7 @@ def caveats(rules: Mapping[str, Caveat]) -> pl.Expr:
 
 
 def add_checks(
-    judged: pl.DataFrame, measurements: Measurements, roofline: Roofline, weights: pl.DataFrame | None
+    judged: pl.DataFrame, measurements: Measurements, roofline: Roofline, weights: pl.DataFrame
 ) -> pl.DataFrame:
     """Return `judged` with a column `check.…` for each check that is not a formula over counters.
 
@@ -42,14 +41,13 @@ def add_checks(
         judged: one row per kernel with KERNELS, quantities, `verdict` and `is_by_intensity`.
         measurements: for DEVICES.
         roofline: for WORK, BANDWIDTH, POINTS and INSTRUCTION_POINTS.
-        weights: WEIGHTS; None if each launch represents only itself.
+        weights: WEIGHTS.
     """
-    counted = pl.DataFrame(schema=WEIGHTS) if weights is None else weights
     tables = (
         _of_work(roofline.work),
         _of_levels(roofline.bandwidth),
         _highest_fractions(roofline),
-        _of_launches_stood_for(judged, counted),
+        _of_launches_stood_for(judged, weights),
     )
     checked = judged.with_columns(_facts(measurements))
     for table in tables:

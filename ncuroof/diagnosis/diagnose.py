@@ -44,13 +44,13 @@ class Diagnosis:
     missing: pl.DataFrame
 
 
-def diagnose(measurements: Measurements, roofline: Roofline, weights: pl.DataFrame | None = None) -> Diagnosis:
+def diagnose(measurements: Measurements, roofline: Roofline, weights: pl.DataFrame) -> Diagnosis:
     """Return the verdict of every kernel with its path, findings and caveats.
 
     Args:
         measurements: what was measured.
         roofline: the roofline of these measurements.
-        weights: WEIGHTS, how many launches each one represents; None if each represents only itself.
+        weights: WEIGHTS.
     """
     rules = load_rules()
     quantities = measurements.kernels.hstack(roofline.bounds.drop("id"))
@@ -65,7 +65,7 @@ def diagnose(measurements: Measurements, roofline: Roofline, weights: pl.DataFra
     return Diagnosis(
         verdicts=check(verdict_table, VERDICTS, table="VERDICTS"),
         path=check(path, PATH, table="PATH"),
-        flips=check(nearest_flips(judged, rules.nodes), FLIPS, table="FLIPS"),
+        flips=check(nearest_flips(judged, rules), FLIPS, table="FLIPS"),
         findings=check(collect_findings(judged, rules), FINDINGS, table="FINDINGS"),
         missing=check(_missing(judged, measurements.work, rules, load_catalogue()), MISSING, table="MISSING"),
     )

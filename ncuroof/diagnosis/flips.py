@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import polars as pl
 
-from ncuroof.diagnosis.rules import Node
-from ncuroof.errors import ProfileError
+from ncuroof.diagnosis.rules import Rules
 from ncuroof.tables import FLIPS, conform
 
 _MEMORY, _COMPUTE, _RIDGE = "utilisation.memory", "utilisation.compute", "roofline.ridge_ratio"
@@ -16,7 +13,7 @@ _SAME = 0.005
 """Largest difference of utilisations that are the same: where memory and compute are both that of LSU, they fall together."""
 
 
-def nearest_flips(judged: pl.DataFrame, nodes: Sequence[Node]) -> pl.DataFrame:
+def nearest_flips(judged: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     """Return, per kernel, another verdict that it could have, and the relative change of one quantity that would lead to it.
 
     - Memory-bound becomes balanced where the memory side's work falls to that of the compute side, by 1 - compute/memory: the
@@ -27,7 +24,7 @@ def nearest_flips(judged: pl.DataFrame, nodes: Sequence[Node]) -> pl.DataFrame:
 
     Args:
         judged: one row per kernel with `verdict`, `is_by_intensity` and the quantities of the tree.
-        nodes: of the decision tree.
+        rules: for the thresholds of the tree.
 
     Returns:
         FLIPS. No row for kernels that are overhead or unknown, for those with a quantity that is zero or unknown, for those
@@ -38,9 +35,9 @@ def nearest_flips(judged: pl.DataFrame, nodes: Sequence[Node]) -> pl.DataFrame:
         ProfileError: the tree has no node for one of the thresholds.
     """
     memory, compute, ridge = (pl.col(name) for name in ("utilisation.memory_side", _COMPUTE, _RIDGE))
-    gap, busy = _threshold(nodes, "one_side_leads"), _threshold(nodes, "busy_enough")
-    left, right = _threshold(nodes, "left_of_ridge"), _threshold(nodes, "right_of_ridge")
-    operands, instructions = _threshold(nodes, "operands"), _threshold(nodes, "memory_instructions")
+    gap, busy = rules.threshold("one_side_leads"), rules.threshold("busy_enough")
+    left, right = rules.threshold("left_of_ridge"), rules.threshold("right_of_ridge")
+    operands, instructions = rules.threshold("operands"), rules.threshold("memory_instructions")
     verdict, by_intensity = pl.col("verdict"), pl.col("is_by_intensity").fill_null(value=False)
     is_memory_busier = memory >= compute
     # In a shorter time both utilisations grow by the same factor.
@@ -77,10 +74,3 @@ def nearest_flips(judged: pl.DataFrame, nodes: Sequence[Node]) -> pl.DataFrame:
     ]
     found = judged.select("id", pl.coalesce(flips).alias("flip"))
     return found.filter(pl.col("flip").is_not_null()).unnest("flip").pipe(conform, FLIPS)
-
-
-def _threshold(nodes: Sequence[Node], name: str) -> float:
-    for node in nodes:
-        if node.id == name and node.condition.threshold is not None:
-            return node.condition.threshold
-    raise ProfileError(f"rules.toml: the tree has no node {name!r} with a threshold")

@@ -14,7 +14,7 @@ from ncuroof.words import MemoryLevel
 
 
 def kernel_table(
-    measurements: Measurements, placed: Roofline, diagnosis: Diagnosis, weights: pl.DataFrame | None = None
+    measurements: Measurements, placed: Roofline, diagnosis: Diagnosis, weights: pl.DataFrame
 ) -> pl.DataFrame:
     """Return one row per workload: KERNELS with all quantities, BOUNDS, VERDICTS, WEIGHTS, and the long tables spread into columns.
 
@@ -24,7 +24,7 @@ def kernel_table(
         measurements: what was measured.
         placed: the roofline of these measurements.
         diagnosis: their diagnosis.
-        weights: WEIGHTS; None if each launch represents only itself.
+        weights: WEIGHTS.
     """
     kernels = measurements.kernels.hstack(
         [column for part in (placed.bounds, diagnosis.verdicts) for column in part.drop("id")]

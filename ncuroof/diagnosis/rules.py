@@ -12,6 +12,8 @@ import polars as pl
 from ncuroof.diagnosis.advice import Advice, Variant
 from ncuroof.diagnosis.conditions import Condition, read_condition
 from ncuroof.diagnosis.shared_rules import complete_findings
+from ncuroof.diagnosis.vendor import Refinement, VendorRule
+from ncuroof.errors import ProfileError
 from ncuroof.metrics.families import USER
 from ncuroof.metrics.formula import Formula, parse
 from ncuroof.resources import profile_file
@@ -170,23 +172,6 @@ class Described:
 
 
 @dataclass(frozen=True, slots=True)
-class Refinement:
-    """A verdict of NVIDIA's rule and a more specific one of ours, which do not contradict each other.
-
-    Attributes:
-        theirs: verdict that NVIDIA's rule gives.
-        ours: verdict of the tree.
-        why: why they do not contradict each other, as a sentence.
-        node: node of the tree whose yes led to our verdict; None for any path.
-    """
-
-    theirs: str
-    ours: str
-    why: str
-    node: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Rules:
     """All of `profiles/rules.toml`.
 
@@ -205,8 +190,7 @@ class Rules:
         missing_unless_zero: divisor by quantity: null because of a zero divisor is not missing.
         collect_work: ncu options that collect FLOP counters.
         missing_of_shared_units: quantities that cannot be collected where the caveat `shared_slice` holds.
-        vendor_verdicts: our verdict, by the title of a message of NVIDIA's SpeedOfLight rule.
-        vendor_refinements: differences from NVIDIA's verdict that do not contradict it.
+        vendor: what NVIDIA's SpeedOfLight rule says.
     """
 
     nodes: tuple[Node, ...]
@@ -223,8 +207,18 @@ class Rules:
     missing_unless_zero: Mapping[str, str]
     collect_work: str
     missing_of_shared_units: tuple[str, ...]
-    vendor_verdicts: Mapping[str, str]
-    vendor_refinements: tuple[Refinement, ...]
+    vendor: VendorRule
+
+    def threshold(self, node: str) -> float:
+        """Return the threshold of a node of the tree.
+
+        Raises:
+            ProfileError: the tree has no such node with a threshold.
+        """
+        for each in self.nodes:
+            if each.id == node and each.condition.threshold is not None:
+                return each.condition.threshold
+        raise ProfileError(f"rules.toml: the tree has no node {node!r} with a threshold")
 
     def members(self, cause: LatencyCause) -> tuple[Finding, ...]:
         """Return the findings of a latency cause: those of its group."""
@@ -254,8 +248,11 @@ def load_rules() -> Rules:
             missing_unless_zero=raw["missing"]["unless_zero"],
             collect_work=raw["missing"]["collect_work"],
             missing_of_shared_units=tuple(raw["missing"]["of_shared_units"]),
-            vendor_verdicts=raw["vendor_verdict"],
-            vendor_refinements=tuple(Refinement(**entry) for entry in raw["vendor_refinement"]),
+            vendor=VendorRule(
+                **raw["vendor"],
+                verdicts=raw["vendor_verdict"],
+                refinements=tuple(Refinement(**entry) for entry in raw["vendor_refinement"]),
+            ),
         )
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ncuroof.tables import ACTIONS, GROUPS, WEIGHTS, conform
+from ncuroof.diagnosis.rules import load_rules
+from ncuroof.tables import ACTIONS, GROUPS, conform
 from ncuroof.words import Verdict
 
 
@@ -38,6 +39,8 @@ class Summary:
         n_launches: launches that the others represent.
         duration_ns: GPU time, summed over launches.
         recoverable_ns: duration minus roofline time, summed over the launches where both are known.
+        n_debug_builds: workloads, failed ones included, whose machine code is a debug build.
+        debug_build_frac: share of the GPU time in debug builds; None if the GPU time is zero or unknown.
         by_verdict: in the order of `Verdict`; only verdicts that occur.
     """
 
@@ -46,21 +49,24 @@ class Summary:
     n_launches: int
     duration_ns: float | None
     recoverable_ns: float | None
+    n_debug_builds: int
+    debug_build_frac: float | None
     by_verdict: Mapping[str, Share]
 
 
-def summarise(
-    kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.DataFrame, weights: pl.DataFrame | None = None
-) -> Summary:
+def summarise(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.DataFrame, weights: pl.DataFrame) -> Summary:
     """Return the sums over a run.
 
     Args:
-        kernels: KERNELS.
+        kernels: KERNELS with `check.debug_build`.
         bounds: BOUNDS, rows as in `kernels`.
         verdicts: VERDICTS, rows as in `kernels`.
-        weights: WEIGHTS, applied to sums and launch counts; None if each launch represents only itself.
+        weights: WEIGHTS, applied to sums and launch counts.
     """
-    judged = kernels.select("id", "failed", "duration_ns").hstack([verdicts["verdict"], bounds["recoverable_ns"]])
+    is_debug_build = (pl.col("check.debug_build") > 0).fill_null(value=False).alias("is_debug_build")
+    judged = kernels.select("id", "failed", "duration_ns", is_debug_build).hstack(
+        [verdicts["verdict"], bounds["recoverable_ns"]]
+    )
     whole = with_weights(judged.filter(~pl.col("failed")), weights)
     sums = [
         n_launches(),
@@ -68,6 +74,7 @@ def summarise(
         known_sum(pl.col("recoverable_ns") * pl.col("weight")),
     ]
     n_whole, total, recoverable = whole.select(sums).row(0)
+    debug_ns = whole.filter("is_debug_build").select(pl.col("duration_ns") * pl.col("weight")).sum().item()
     groups = whole.group_by("verdict").agg(pl.len().alias("n"), *sums[:2])
     by_name = {name: counted for name, *counted in groups.iter_rows()}
     return Summary(
@@ -76,6 +83,8 @@ def summarise(
         n_launches=n_whole,
         duration_ns=total,
         recoverable_ns=recoverable,
+        n_debug_builds=int(judged["is_debug_build"].sum()),
+        debug_build_frac=debug_ns / total if total else None,
         by_verdict={
             verdict.value: Share(n, stood_for, duration, duration / total if total and duration is not None else None)
             for verdict in Verdict
@@ -88,9 +97,16 @@ def summarise(
 SAME_LAUNCH = ("device", "name", "workload", "grid", "block", "verdict", "limiter")
 """Columns that are equal for all launches of a group."""
 
+_NOTABLE_GAIN = 0.1
+"""Least share of a kernel's time for a gain that makes it much faster (a choice)."""
+
 
 def group_launches(
-    kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.DataFrame, weights: pl.DataFrame | None = None
+    kernels: pl.DataFrame,
+    bounds: pl.DataFrame,
+    verdicts: pl.DataFrame,
+    findings: pl.DataFrame,
+    weights: pl.DataFrame,
 ) -> pl.DataFrame:
     """Return GROUPS: equal launches together, the most recoverable time first; failed launches are left out.
 
@@ -100,12 +116,14 @@ def group_launches(
         kernels: KERNELS.
         bounds: BOUNDS, rows as in `kernels`.
         verdicts: VERDICTS, rows as in `kernels`.
-        weights: WEIGHTS, applied to sums and launch counts; None if each launch represents only itself.
+        findings: FINDINGS.
+        weights: WEIGHTS, applied to sums and launch counts.
     """
     launches = kernels.select("id", "device", "name", "workload", "grid", "block", "failed", "duration_ns").hstack(
         [verdicts["verdict"], verdicts["limiter"], bounds["recoverable_ns"]]
     )
-    launches = with_weights(launches, weights)
+    launches = with_weights(launches, weights).join(_found(findings), on="id", how="left", maintain_order="left")
+    longest_ns = pl.col("duration_ns").first()
     return (
         launches.filter(~pl.col("failed"))
         .sort("duration_ns", descending=True, nulls_last=True, maintain_order=True)
@@ -119,15 +137,15 @@ def group_launches(
             pl.col("duration_ns").min().alias("min_duration_ns"),
             pl.col("duration_ns").max().alias("max_duration_ns"),
             _variation().alias("duration_cv"),
+            (pl.col("largest_gain_ns").first() >= _NOTABLE_GAIN * longest_ns).fill_null(value=False).alias("has_gain"),
+            pl.col("is_in_doubt").first().fill_null(value=False),
         )
         .sort("recoverable_ns", "duration_ns", descending=True, nulls_last=True, maintain_order=True)
         .pipe(conform, GROUPS)
     )
 
 
-def rank_actions(
-    findings: pl.DataFrame, duration_ns: float | None, weights: pl.DataFrame | None = None
-) -> pl.DataFrame:
+def rank_actions(findings: pl.DataFrame, duration_ns: float | None, weights: pl.DataFrame) -> pl.DataFrame:
     """Return ACTIONS: what to do over the whole run, the largest gain first.
 
     Gains of the same launch overlap, so only its `is_most_worth` finding counts; gains of different launches add up.
@@ -135,7 +153,7 @@ def rank_actions(
     Args:
         findings: FINDINGS.
         duration_ns: GPU time of the run.
-        weights: WEIGHTS, applied to sums and launch counts; None if each launch represents only itself.
+        weights: WEIGHTS, applied to sums and launch counts.
     """
     return (
         with_weights(findings.filter("is_most_worth"), weights)
@@ -159,12 +177,21 @@ def n_launches(of: str | pl.Expr | None = None) -> pl.Expr:
     return stood_for.sum().round().cast(pl.Int64).alias("n_launches")
 
 
-def with_weights(table: pl.DataFrame, weights: pl.DataFrame | None) -> pl.DataFrame:
-    """Return a table with the columns of WEIGHTS; if no launches were counted, weights are 1 and the counted times null."""
-    if weights is None:
-        stood_for = {name: 1.0 if name in {"n_represented", "weight"} else None for name in WEIGHTS if name != "id"}
-        return table.with_columns(pl.lit(value, WEIGHTS[name]).alias(name) for name, value in stood_for.items())
+def with_weights(table: pl.DataFrame, weights: pl.DataFrame) -> pl.DataFrame:
+    """Return a table of launches with the columns of WEIGHTS."""
     return table.join(weights, on="id", how="left", maintain_order="left")
+
+
+def _found(findings: pl.DataFrame) -> pl.DataFrame:
+    """Return, per launch with findings, its largest gain, and whether its results or input are in doubt.
+
+    They are where a finding stands first and has no gain.
+    """
+    doubts = [finding.id for finding in load_rules().findings.values() if finding.stands_first]
+    is_doubt = pl.col("finding").is_in(doubts) & pl.col("gain_ns").is_null()
+    return findings.group_by("id").agg(
+        pl.col("gain_ns").max().alias("largest_gain_ns"), is_doubt.any().alias("is_in_doubt")
+    )
 
 
 def _variation() -> pl.Expr:

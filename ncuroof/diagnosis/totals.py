@@ -12,7 +12,7 @@ _NS_PER_S = 1e9
 
 
 def total_work(
-    kernels: pl.DataFrame, work: pl.DataFrame, verdicts: pl.DataFrame, weights: pl.DataFrame | None = None
+    kernels: pl.DataFrame, work: pl.DataFrame, verdicts: pl.DataFrame, weights: pl.DataFrame
 ) -> pl.DataFrame:
     """Return the run's work in each precision, in the order of WORK, without failed launches and unreliable counts.
 
@@ -26,7 +26,7 @@ def total_work(
         kernels: KERNELS with `traffic_bytes.dram`.
         work: WORK.
         verdicts: VERDICTS, whose caveats mark launches that represent launches of other durations.
-        weights: WEIGHTS, applied to sums and launch counts; None if each launch represents only itself.
+        weights: WEIGHTS, applied to sums and launch counts.
 
     Returns:
         TOTALS.

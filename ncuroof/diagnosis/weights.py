@@ -86,6 +86,14 @@ class Weighting:
         return sum(busy) / sum(durations) if durations else 1.0
 
 
+def unit_weights(kernels: pl.DataFrame) -> pl.DataFrame:
+    """Return WEIGHTS of KERNELS where nothing was counted: each launch represents only itself."""
+    known = {"n_represented": 1.0, "weight": 1.0}
+    return kernels.select(
+        "id", *(pl.lit(known.get(name), dtype).alias(name) for name, dtype in WEIGHTS.items() if name != "id")
+    )
+
+
 def weigh(kernels: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> Weighting | None:
     """Return how many launches each profiled one represents, and its weight; None if nothing was counted.
 
@@ -160,6 +168,21 @@ def weigh(kernels: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> W
         uncounted_frac=_time_frac(matched, pl.col("weight").is_null()),
         timed_frac=_time_frac(matched, pl.col("weight").is_not_null() & pl.col("source").is_in(timed)),
     )
+
+
+def uneven_frac(weighting: Weighting, kernels: pl.DataFrame, verdicts: pl.DataFrame) -> float | None:
+    """Return the share of the counting run's GPU time in kernels with the caveat UNEVEN; None where no time was counted.
+
+    Args:
+        weighting: how the kernels are weighted.
+        kernels: KERNELS.
+        verdicts: VERDICTS.
+    """
+    if not weighting.duration_ns:
+        return None
+    uneven = verdicts.filter(pl.col("caveats").list.contains(UNEVEN)).select("id")
+    times = kernels.select("id", "duration_ns").join(weighting.weights, on="id").join(uneven, on="id", how="semi")
+    return float(times.select(pl.col("duration_ns") * pl.col("weight")).sum().item() / weighting.duration_ns)
 
 
 def _foreign(matched: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> tuple[int, ...]:

@@ -1,6 +1,6 @@
 """From raw reports to canonical quantities in base units."""
 
-from ncuroof.metrics.catalogue import Catalogue, load_catalogue, precisions
+from ncuroof.metrics.catalogue import Catalogue, load_catalogue, precisions, quantity_unit
 from ncuroof.metrics.entries import Quantity
 from ncuroof.metrics.limiters import NEAR_FRAC
 from ncuroof.metrics.measure import Measurements, measure, selection
@@ -15,5 +15,6 @@ __all__ = [
     "load_catalogue",
     "measure",
     "precisions",
+    "quantity_unit",
     "selection",
 ]

@@ -141,6 +141,12 @@ def load_catalogue() -> Catalogue:
         return _catalogue(raw)
 
 
+@cache
+def quantity_unit(name: str) -> str:
+    """Return the unit of a quantity: stall reasons, which the catalogue does not list one by one, are shares."""
+    return {quantity.name: quantity.unit for quantity in load_catalogue().described()}.get(name, "share")
+
+
 def precisions() -> tuple[str, ...]:
     """Return the names of all precisions, each tensor precision that has structured sparsity followed by its sparse variant."""
     tensor = load_catalogue().tensor

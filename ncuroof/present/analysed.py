@@ -48,6 +48,10 @@ class Analysed(Protocol):
         """Sums over the run."""
 
     @property
+    def weights(self) -> pl.DataFrame:
+        """WEIGHTS."""
+
+    @property
     def weighting(self) -> Weighting | None:
         """How many launches, and how much of their time, each profiled launch represents; None without a counting run."""
 

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import ncuroof
-from ncuroof.diagnosis import diagnose, load_rules
+from ncuroof.diagnosis import diagnose, load_rules, unit_weights
 from ncuroof.diagnosis.causes import add_firing, add_latency_limiter, collect_findings
 from ncuroof.diagnosis.conditions import Condition
 from ncuroof.diagnosis.rules import Finding
@@ -509,7 +509,7 @@ def test_named_limiter_comes_first_among_the_findings(planted: list[dict]) -> No
 
 def test_missing_counters_name_what_collects_them() -> None:
     measurements = measure([raw_report({"gpu__time_duration.sum": 1e6})])
-    missing = diagnose(measurements, roofline(measurements)).missing
+    missing = diagnose(measurements, roofline(measurements), unit_weights(measurements.kernels)).missing
     collect = dict(zip(missing["quantity"], missing["collect"], strict=True))
     assert collect["utilisation.memory"] == "--section SpeedOfLight"
     assert collect["stalls"] == "--section WarpStateStats"
@@ -517,7 +517,9 @@ def test_missing_counters_name_what_collects_them() -> None:
     assert all(options.startswith("--") for options in collect.values())
     tensor = {"gpu__time_duration.sum": 1e6, "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": 50.0}
     measurements = measure([raw_report(tensor)])
-    missing = diagnose(measurements, roofline(measurements)).missing.filter(quantity="work.tensor")
+    missing = diagnose(measurements, roofline(measurements), unit_weights(measurements.kernels)).missing.filter(
+        quantity="work.tensor"
+    )
     assert missing["collect"].to_list() == ["--section SpeedOfLight_HierarchicalTensorRooflineChart"]
 
 
@@ -526,6 +528,6 @@ def test_what_tells_why_nothing_is_busy_is_asked_for_first() -> None:
     counters = {f"{name}.avg.pct_of_peak_sustained_elapsed": 20.0 for name in names}
     occupancy = {"sm__warps_active.avg.pct_of_peak_sustained_active": 90.0}
     measurements = measure([raw_report({"gpu__time_duration.sum": 1e6} | counters | occupancy)])
-    diagnosis = diagnose(measurements, roofline(measurements))
+    diagnosis = diagnose(measurements, roofline(measurements), unit_weights(measurements.kernels))
     assert diagnosis.verdicts["verdict"].to_list() == ["latency"]
     assert diagnosis.missing["quantity"].to_list()[:2] == ["stalls", "scheduler.n_eligible_warps"]

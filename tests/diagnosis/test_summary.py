@@ -5,9 +5,9 @@ import pytest
 
 import ncuroof
 from ncuroof.analysis import Analysis, Reports
-from ncuroof.diagnosis import group_launches, rank_actions
+from ncuroof.diagnosis import rank_actions, summarise, unit_weights
 from ncuroof.present.formats import render
-from ncuroof.tables import FINDINGS
+from ncuroof.tables import FINDINGS, WEIGHTS
 from tests.support.raw import raw_report
 
 PCT = ".avg.pct_of_peak_sustained_elapsed"
@@ -55,6 +55,28 @@ def test_a_sum_that_no_kernel_knows_is_not_zero() -> None:
     assert (shares["unknown"].duration_ns, shares["unknown"].share_frac) == (None, None)
 
 
+def test_their_share_of_debug_builds_is_of_the_time_that_each_stands_for() -> None:
+    kernels = pl.DataFrame(
+        {
+            "id": [0, 1, 2, 3],
+            "failed": [False, False, False, True],
+            "duration_ns": [100.0, 100.0, None, 50.0],
+            "check.debug_build": [1.0, None, 1.0, 1.0],
+        },
+        schema_overrides={"id": pl.UInt32},
+    )
+    nothing = pl.DataFrame(
+        {"verdict": [None] * 4, "recoverable_ns": [None] * 4}, schema_overrides={"recoverable_ns": pl.Float64}
+    )
+    weights = pl.DataFrame(
+        {"id": [0, 1, 2, 3], "n_represented": 1.0, "weight": [3.0, 1.0, 1.0, 1.0]}, schema_overrides={"id": pl.UInt32}
+    )
+    summary = summarise(kernels, nothing, nothing, weights)
+    assert (summary.n_debug_builds, summary.debug_build_frac) == (3, 0.75)  # 3 · 100 of 400 ns
+    untimed = summarise(kernels.with_columns(duration_ns=pl.lit(None, pl.Float64)), nothing, nothing, weights)
+    assert (untimed.n_debug_builds, untimed.debug_build_frac) == (3, None)
+
+
 def test_equal_launches_form_a_group_ordered_by_recoverable_time() -> None:
     launches = [launch(1e6, 50), launch(2e6, 50), launch(4e6, 90), launch(1e6, 50, grid=9)]
     analysis = analysed(*launches, names=("a", "a", "b", "a"))
@@ -78,9 +100,7 @@ def test_a_run_without_kernels_that_worked_has_no_shares() -> None:
     analysis = ncuroof.Reports((broken,)).analyse()
     assert (analysis.summary.n_kernels, analysis.summary.n_failed) == (1, 1)
     assert analysis.summary.by_verdict == {}
-    assert group_launches(
-        analysis.measurements.kernels, analysis.roofline_tables.bounds, analysis.diagnosis.verdicts
-    ).is_empty()
+    assert analysis.groups.is_empty()
 
 
 def test_actions_count_each_launch_once_and_add_up_over_launches() -> None:
@@ -96,13 +116,13 @@ def test_actions_count_each_launch_once_and_add_up_over_launches() -> None:
         schema=FINDINGS,
         orient="row",
     )
-    actions = rank_actions(findings, 200.0)
+    actions = rank_actions(findings, 200.0, unit_weights(findings.select("id").unique()))
     # conflicts: 30 + 10 of 200 ns in two launches; tail: 20 of 200 ns in one
     assert actions.rows() == [("bank_conflicts", 2, 40.0, 0.2), ("tail_wave", 1, 20.0, 0.1)]
 
 
 def test_actions_of_a_run_without_time_have_no_share() -> None:
-    assert rank_actions(pl.DataFrame(schema=FINDINGS), 0.0).is_empty()
+    assert rank_actions(pl.DataFrame(schema=FINDINGS), 0.0, pl.DataFrame(schema=WEIGHTS)).is_empty()
 
 
 def worked(duration_ns: float, ffma_per_cycle: float, dram_read: float | None) -> dict[str, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.diagnosis import diagnose, load_rules
+from ncuroof.diagnosis import diagnose, load_rules, unit_weights
 from ncuroof.metrics import measure
 from ncuroof.roofline import roofline
 from tests.support.raw import raw_report
@@ -16,7 +16,7 @@ MEMORY, COMPUTE = f"gpu__compute_memory_throughput{PCT}", f"sm__throughput{PCT}"
 def diagnosed(counters: dict[str, float | str]) -> tuple[dict[str, object], list[dict[str, object]]]:
     """Return the verdict row and the path of one kernel."""
     measurements = measure([raw_report(counters)])
-    diagnosis = diagnose(measurements, roofline(measurements))
+    diagnosis = diagnose(measurements, roofline(measurements), unit_weights(measurements.kernels))
     return diagnosis.verdicts.row(0, named=True), diagnosis.path.to_dicts()
 
 
@@ -251,7 +251,7 @@ def test_failed_launches_are_unknown_and_say_so() -> None:
     failed = report.workloads.with_columns(n_collected=1, n_not_finite=1).cast(report.workloads.schema)
     broken = type(report)(**{**{name: getattr(report, name) for name in report.__slots__}, "workloads": failed})
     measurements = measure([broken])
-    diagnosis = diagnose(measurements, roofline(measurements))
+    diagnosis = diagnose(measurements, roofline(measurements), unit_weights(measurements.kernels))
     assert diagnosis.verdicts["verdict"].to_list() == ["unknown"]
     assert diagnosis.verdicts["caveats"].to_list() == [["failed"]]
     assert diagnosis.missing.is_empty()

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 import ncuroof
-from ncuroof.metrics import measure
-from ncuroof.present.documents.occupancy_limits import limiters_in_words, tightest, with_limits
+from ncuroof.diagnosis.occupancy_limiters import RESOURCES, occupancy_limiters
+from ncuroof.metrics import load_catalogue, measure
+from ncuroof.present.documents.occupancy_limits import SMALL_BLOCK, limiters_in_words, with_limits
 from tests.support.raw import raw_report
 
 
@@ -112,6 +113,11 @@ def test_only_what_hinders_is_told_with_what_it_takes() -> None:
     assert limiters_in_words([], row) == "its resources"
 
 
+def tightest(limits: dict[str, float | None], shared_bytes: float | None) -> list[str]:
+    shared = {"launch.own_shared_bytes_per_block": None, "launch.shared_bytes_per_block": shared_bytes}
+    return occupancy_limiters({f"occupancy.limit_{name}": limits.get(name) for name in RESOURCES} | shared)
+
+
 def test_the_tightest_limits_are_all_named() -> None:
     assert tightest({"registers": 4.0, "warps": 4.0, "blocks": 16.0, "barriers": None}, 1024.0) == [
         "registers",
@@ -122,6 +128,16 @@ def test_the_tightest_limits_are_all_named() -> None:
     assert tightest({"shared_memory": 16.0, "blocks": 16.0}, 0.0) == ["blocks"]
     assert tightest({"shared_memory": 16.0, "blocks": 16.0}, None) == ["shared_memory", "blocks"]
     assert tightest({"shared_memory": 16.0, "blocks": 16.0}, 4096.0) == ["shared_memory", "blocks"]
+
+
+def test_shared_memory_that_only_the_driver_allocates_is_not_the_programs() -> None:
+    limits = dict.fromkeys((f"occupancy.limit_{name}" for name in RESOURCES), 16.0)
+    shared = {"launch.own_shared_bytes_per_block": 0.0, "launch.shared_bytes_per_block": 1024.0}
+    assert occupancy_limiters(limits | shared) == ["registers", "warps", "blocks"]
+
+
+def test_smaller_blocks_are_those_that_the_quantity_assumes() -> None:
+    assert f"blocks of {SMALL_BLOCK} threads" in load_catalogue().quantity("occupancy.small_blocks_frac").doc
 
 
 def test_block_slots_under_the_names_of_other_limits_are_named_once() -> None:

@@ -119,6 +119,6 @@ def test_the_page_shows_a_hundred_ranges_and_says_how_many_more() -> None:
     document = documents.document(documents.kernel())
     paths = [part(f"range {number}") for number in range(130)]
     document["summary"] |= {"by_family": [part("user")], "by_nvtx": paths, "by_nvtx_path": paths}
-    families, ranges = page_context(document, load_rules(), {}).breakdowns
+    families, ranges = page_context(document, load_rules()).breakdowns
     assert (len(families.lines), families.n_more) == (1, 0)
     assert (len(ranges.lines), ranges.n_more) == (100, 30)

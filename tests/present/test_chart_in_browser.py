@@ -78,7 +78,7 @@ def test_shares_are_of_what_was_recorded_where_not_all_of_the_run_was(visit):
 def test_where_another_roof_sets_the_roofline_time_a_dot_says_which(visit):
     # 80 µs of 100 are what its DRAM traffic takes, and the dot's roof; 90 µs are XU's.
     for by, least_ns, share in (("dram", 8e4, ""), ("xu", 9e4, "; roofline time is 90.0 % of its duration, set by XU")):
-        own = kernel(id=10, recoverable_ns=2e4, min_time_ns=least_ns, min_time_by=by)
+        own = kernel(id=10, recoverable_ns=2e4, min_time_ns=least_ns, min_time_frac=least_ns / 1e5, min_time_by=by)
         browser = visit(document(own), "#k10")
         assert point_at(browser, *place(browser, 0.5, 1e12))[3] == f"above the roofline: 20.0 µs{share}"
         label = {"dram": "DRAM", "xu": "XU"}[by]

@@ -1,11 +1,10 @@
-"""What is said of debug builds; shares worked out by hand."""
+"""What is said of debug builds."""
 
 from __future__ import annotations
 
 import pytest
 
-from ncuroof.present.sentences.debug_build import debug_build_frac, debug_build_sentence
-from tests.present.documents import document, kernel
+from ncuroof.present.sentences.debug_build import debug_build_sentence
 
 COMPILED = "compiled for debugging (nvcc -G), without optimisation"
 
@@ -42,16 +41,3 @@ def test_how_much_is_of_debug_builds_and_what_comes_before_what(
 
 def test_a_single_kernel_is_the_kernel() -> None:
     assert debug_build_sentence(1, 1, None, "GPU time").startswith(f"the kernel was {COMPILED}: rebuild with")
-
-
-def test_their_share_is_of_the_time_that_each_stands_for() -> None:
-    debug = {"check": {"debug_build": 1.0}}
-    found = document(
-        kernel(id=0, duration_ns=100.0, weight=3.0, **debug),
-        kernel(id=1, duration_ns=100.0, weight=1.0, check={"debug_build": 0.0}),
-        kernel(id=2, duration_ns=None, **debug),
-        kernel(id=3, duration_ns=50.0, failed=True, **debug),
-    )
-    found["summary"]["duration_ns"] = 400.0
-    assert debug_build_frac(found) == 0.75  # 3 · 100 of 400 ns
-    assert debug_build_frac(document(kernel(duration_ns=None, **debug))) is None

@@ -85,7 +85,7 @@ def test_work_of_a_type_of_later_is_the_last_of_kernels(analysis: Analysis) -> N
     tables = analysis.roofline_tables
     later = tables.work.filter(pl.col("precision") == "fp32").with_columns(pl.lit("tensor_fp3").alias("precision"))
     placed = replace(tables, work=pl.concat([later, tables.work]))
-    found = kernel_table(analysis.measurements, placed, analysis.diagnosis)
+    found = kernel_table(analysis.measurements, placed, analysis.diagnosis, analysis.weights)
     assert found.columns == [*analysis.kernels.columns, "work.tensor_fp3.flop", "work.tensor_fp3.frac"]
     assert found["work.tensor_fp3.flop"].equals(found["work.fp32.flop"].alias("work.tensor_fp3.flop"))
 

@@ -216,7 +216,14 @@ def with_actions():
         kernel(id=12, short_name="gamma", duration_ns=2e5, findings=[tail, {**grid, "is_most_worth": False}]),
     ]
     actions = [
-        {"finding": each["id"], "title": each["title"], "n_launches": n, "gain_ns": 1e4 * n, "share_frac": n / 40}
+        {
+            "finding": each["id"],
+            "title": each["title"],
+            "n_launches": n,
+            "gain_ns": 1e4 * n,
+            "share_frac": n / 40,
+            "needs_more_work": False,
+        }
         for each, n in ((grid, 2), (tail, 1))
     ]
     return document(*kernels, actions=actions)
@@ -280,6 +287,7 @@ def test_a_thing_to_do_on_several_gpus_leads_to_the_one_where_it_saves_most_and_
         "n_launches": 4,
         "gain_ns": 6e4,
         "share_frac": 0.05,
+        "needs_more_work": False,
     }
     browser = visit(document(*launches, devices=devices, actions=[action]))
     device, elsewhere = (f"document.getElementById('{name}')" for name in ("device-filter", "elsewhere"))

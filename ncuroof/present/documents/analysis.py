@@ -7,18 +7,19 @@ Schema history:
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import polars as pl
 
-from ncuroof.diagnosis import Rules, Summary, load_rules
+from ncuroof.diagnosis import Rules, Summary, load_rules, occupancy_limiters, outlook, with_weights
 from ncuroof.ingest import RawReport
-from ncuroof.metrics import Catalogue, load_catalogue
+from ncuroof.metrics import Catalogue, load_catalogue, quantity_unit
 from ncuroof.metrics.families import launched_by_pytorch
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.documents.expected import expected_document
 from ncuroof.present.documents.json_text import TOOL
-from ncuroof.present.documents.occupancy_limits import LIMITS, tightest, with_limits
+from ncuroof.present.documents.occupancy_limits import with_limits
 from ncuroof.present.documents.vendor import vendor_block, vendor_rules
 from ncuroof.present.documents.weighting import STANDS_FOR, weighting_document
 from ncuroof.present.explanations.quantity_label import quantity_label
@@ -51,6 +52,9 @@ _TRAFFIC_DEFINITION = "definition.traffic_bytes."
 ABOVE_ROOF = "above_roof"
 """The caveat whose likely cause is given for each kernel."""
 
+_OCCUPANCY_LIMIT = "occupancy.limit_"
+"""Prefix of the resident blocks that each resource allows; the document has the resources that allow the fewest."""
+
 _BUSY = "busy."
 _ROOF_SHARES = ("datasheet_frac", "reached_frac")
 
@@ -63,6 +67,8 @@ def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Documen
         ids: the kernels to describe, in this order; `scaling` and `expected` are then None. None describes all kernels. Sources,
             devices and summary always cover the whole analysis.
     """
+    groups, actions = analysed.groups, analysed.actions
+    found = outlook(actions, groups, analysed.diagnosis.verdicts, analysed.summary, analysed.weighting)
     return {
         "schema": SCHEMA,
         "tool": TOOL,
@@ -71,11 +77,11 @@ def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Documen
         "summary": _summary(analysed.summary)
         | weighting_document(analysed)
         | _breakdowns(analysed)
-        | {"work": _totals(analysed)},
+        | {"work": _totals(analysed), "outlook": asdict(found)},
         "ceilings": analysed.roofline_tables.ceilings.to_dicts(),
         "instruction_ceilings": analysed.roofline_tables.instruction_ceilings.to_dicts(),
-        "groups": analysed.groups.to_dicts(),
-        "actions": _actions(analysed),
+        "groups": groups.to_dicts(),
+        "actions": _actions(actions),
         "expected": expected_document(analysed.expected) if ids is None else None,
         "kernels": _Kernels(analysed, ids, load_rules(), load_catalogue()).describe(),
     }
@@ -126,6 +132,8 @@ def _summary(summary: Summary) -> Document:
         "n_launches": summary.n_launches,
         "duration_ns": summary.duration_ns,
         "recoverable_ns": summary.recoverable_ns,
+        "n_debug_builds": summary.n_debug_builds,
+        "debug_build_frac": summary.debug_build_frac,
         "by_verdict": {
             name: {
                 "n_kernels": share.n_kernels,
@@ -149,8 +157,8 @@ def _totals(analysed: Analysed) -> Document:
     return {row.pop("precision"): row for row in analysed.totals.to_dicts()}
 
 
-def _actions(analysed: Analysed) -> list[Document]:
-    rules = ((row, load_rules().findings[row["finding"]]) for row in analysed.actions.iter_rows(named=True))
+def _actions(actions: pl.DataFrame) -> list[Document]:
+    rules = ((row, load_rules().findings[row["finding"]]) for row in actions.iter_rows(named=True))
     return [{**row, "title": rule.title, "needs_more_work": rule.needs_more_work} for row, rule in rules]
 
 
@@ -160,12 +168,9 @@ class _Kernels:
     def __init__(self, analysed: Analysed, ids: Sequence[int] | None, rules: Rules, catalogue: Catalogue) -> None:
         placed, diagnosis = analysed.roofline_tables, analysed.diagnosis
         self._rules = rules
-        self._unit_by_quantity = {quantity.name: quantity.unit for quantity in catalogue.described()}
         table = analysed.measurements.kernels.hstack(placed.bounds.drop("id")).hstack(diagnosis.verdicts.drop("id"))
-        table = table.with_columns(launched_by_pytorch(table))
+        table = with_weights(table.with_columns(launched_by_pytorch(table)), analysed.weights)
         self._is_weighted = analysed.weighting is not None
-        if analysed.weighting is not None:
-            table = table.join(analysed.weighting.weights, on="id", how="left", maintain_order="left")
         self._rows = (
             table
             if ids is None
@@ -174,7 +179,8 @@ class _Kernels:
             )
         )
         names = self._rows.columns
-        self._columns = {group: _within(f"{group}.", names) for group in QUANTITY_GROUPS}
+        known = [name for name in names if not name.startswith(_OCCUPANCY_LIMIT)]
+        self._columns = {group: _within(f"{group}.", known) for group in QUANTITY_GROUPS}
         self._traffic_definitions = _within(_TRAFFIC_DEFINITION, names)
         wanted = self._rows["id"]
         self._work = _by_kernel(placed.work, wanted)
@@ -226,6 +232,7 @@ class _Kernels:
             "findings": [self._finding(entry, row, limiters) for entry in self._findings.get(number, [])],
             "lines": sampled_lines(self._lines.get(number, ())),
             "min_time_ns": row["min_time_ns"],
+            "min_time_frac": row["roofline.min_time_frac"],
             "min_time_by": row["min_time_by"],
             "recoverable_ns": row["recoverable_ns"],
             "scaling": next(map(_scaling, self._busy.get(number, [])), None),
@@ -262,11 +269,7 @@ class _Kernels:
         groups: Document = {
             group: {key: row[column] for key, column in columns.items()} for group, columns in self._columns.items()
         }
-        occupancy = groups["occupancy"]
-        limits = {name: occupancy.pop(f"limit_{name}") for name in LIMITS}
-        own_shared_bytes = row["launch.own_shared_bytes_per_block"]
-        shared_bytes = row["launch.shared_bytes_per_block"] if own_shared_bytes is None else own_shared_bytes
-        occupancy["limiters"] = tightest(limits, shared_bytes)
+        groups["occupancy"]["limiters"] = occupancy_limiters(row)
         groups["traffic_definition"] = {level: row[column] for level, column in self._traffic_definitions.items()}
         groups["stalls"] = {reason: share for reason, share in groups["stalls"].items() if share is not None}
         return groups
@@ -284,7 +287,7 @@ class _Kernels:
             "severity": entry["severity"],
             "advice": with_limits(advice, limiters, row, self._rules.occupancy_cures),
             "evidence": [
-                {"quantity": name, "value": row[name], "unit": self._unit_by_quantity.get(name, "share")}
+                {"quantity": name, "value": row[name], "unit": quantity_unit(name)}
                 for name in rule.evidence
                 if row[name] is not None
             ],

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ncuroof.diagnosis import load_rules
 from ncuroof.model import Distance, Operation, Residency
 from ncuroof.model.study import Critical, Row, Study
 from ncuroof.present.documents.json_text import TOOL
-from ncuroof.resources import profile_file
 from ncuroof.words import MemoryLevel
 
 SCHEMA = "ncuroof.model/1"
 
-_LAUNCH_NODE = "long_enough"
+_LONG_ENOUGH = "long_enough"
+"""Node of the decision tree whose threshold, in nanoseconds, is about the cost of a launch: shorter kernels are overhead-bound."""
 
 
 def model_document(
@@ -26,7 +27,7 @@ def model_document(
         achieved_flop_per_s: a measured rate, compared with every row.
         achieved_ns: a measured time, instead of a rate.
     """
-    launch_ns = shortest_worthwhile_ns()
+    launch_ns = load_rules().threshold(_LONG_ENOUGH)
     distances = study.distance(achieved_flop_per_s=achieved_flop_per_s, achieved_ns=achieved_ns)
     return {
         "schema": SCHEMA,
@@ -37,12 +38,6 @@ def model_document(
         "critical": [_critical(each) for each in study.critical],
         "crossing": [_crossing(rows) for rows in study.crossing],
     }
-
-
-def shortest_worthwhile_ns() -> float:
-    """Return the duration below which the rules call a kernel overhead-bound, about the cost of a launch, in nanoseconds."""
-    with profile_file("rules.toml") as raw:
-        return float(next(node["threshold"] for node in raw["node"] if node["id"] == _LAUNCH_NODE))
 
 
 def _row(row: Row, found: Distance | None, launch_ns: float) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Which resources limit the resident blocks per SM, and how much less a block must use for one more to fit."""
+"""The resources that limit the resident blocks per SM, in words, and how much less a block must use for one more to fit."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from ncuroof.present import format as text
 
-_SMALL = 128
+SMALL_BLOCK = 128
 """Threads per block that `occupancy.small_blocks_frac` assumes."""
 
 _LEAST_GAIN_FRAC = 0.1
@@ -24,22 +24,6 @@ LIMITS = {
     "barriers": "hardware barriers",
 }
 """Resources that limit the resident blocks, with their names in sentences."""
-
-
-def tightest(limits: Mapping[str, float | None], shared_bytes: float | None) -> list[str]:
-    """Return the resources that allow the fewest blocks per SM; several where they tie.
-
-    For a kernel without shared memory, or with at most one barrier per block, reports give the number of block slots as the limit
-    of that resource, too. Such ties are left out: barriers where block slots tie, unused shared memory where anything else ties.
-
-    Args:
-        limits: blocks per SM, by name in `LIMITS`.
-        shared_bytes: shared memory per block that the program requested, or that is allocated where that is not known.
-    """
-    known = {name: limit for name, limit in limits.items() if limit is not None}
-    tied = [name for name, limit in known.items() if limit == min(known.values())]
-    is_of_slots = {"barriers": "blocks" in tied, "shared_memory": shared_bytes == 0 and len(tied) > 1}
-    return [name for name in tied if not is_of_slots.get(name, False)]
 
 
 def with_limits(advice: str, limiters: Sequence[str], row: Mapping[str, Any], cures: Mapping[str, str]) -> str:
@@ -60,9 +44,9 @@ def _smaller_blocks(row: Mapping[str, Any]) -> list[str]:
     """Return blocks of 128 threads as a cure, where the kernel's are larger and these raise theoretical occupancy enough."""
     now, then = row.get("occupancy.theoretical_frac"), row.get("occupancy.small_blocks_frac")
     n_threads = row.get("launch.n_threads_per_block")
-    if now is None or then is None or n_threads is None or n_threads <= _SMALL or then < now + _LEAST_GAIN_FRAC:
+    if now is None or then is None or n_threads is None or n_threads <= SMALL_BLOCK or then < now + _LEAST_GAIN_FRAC:
         return []
-    return [f"blocks of {_SMALL} threads ({text.share(then)} occupancy at the same registers per thread)"]
+    return [f"blocks of {SMALL_BLOCK} threads ({text.share(then)} occupancy at the same registers per thread)"]
 
 
 def limiters_in_words(limiters: Sequence[str], row: Mapping[str, Any]) -> str:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-import polars as pl
-
-from ncuroof.diagnosis import UNEVEN, Weighting
+from ncuroof.diagnosis import uneven_frac
 from ncuroof.present.analysed import Analysed
 
 STANDS_FOR = ("n_represented", "weight", "counted_average_ns", "counted_shortest_ns", "counted_longest_ns")
@@ -25,7 +23,7 @@ def weighting_document(analysed: Analysed) -> dict[str, Any]:
             "duration_ns": weighting.duration_ns,
             "covered_frac": weighting.covered_frac,
             "not_recorded": [asdict(each) for each in weighting.not_recorded],
-            "uneven_frac": _uneven_frac(analysed, weighting),
+            "uneven_frac": uneven_frac(weighting, analysed.measurements.kernels, analysed.diagnosis.verdicts),
             "n_unmatched": weighting.n_unmatched,
             "computation_frac": weighting.computation_frac,
             "uncounted_frac": weighting.uncounted_frac,
@@ -34,15 +32,3 @@ def weighting_document(analysed: Analysed) -> dict[str, Any]:
             "wall_times": [time.to_dict() for time in weighting.wall_times],
         }
     }
-
-
-def _uneven_frac(analysed: Analysed, weighting: Weighting) -> float | None:
-    """Return the share of the counting run's GPU time in kernels with the caveat UNEVEN; None where no time was counted."""
-    if not weighting.duration_ns:
-        return None
-    uneven = analysed.diagnosis.verdicts.filter(pl.col("caveats").list.contains(UNEVEN))
-    stood_for = analysed.measurements.kernels.select("id", "duration_ns").join(weighting.weights, on="id")
-    uneven_ns = (
-        stood_for.join(uneven, on="id", how="semi").select(pl.col("duration_ns") * pl.col("weight")).sum().item()
-    )
-    return float(uneven_ns / weighting.duration_ns)

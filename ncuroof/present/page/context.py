@@ -11,22 +11,16 @@ from ncuroof.diagnosis import Rules
 from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.page.changes import Changes, changes
-from ncuroof.present.page.data import dram_intensity, efficiency
+from ncuroof.present.page.data import dram_intensity
 from ncuroof.present.page.headline import headline
 from ncuroof.present.page.launch_names import launch_names
 from ncuroof.present.page.launch_rows import LaunchRow, launch_rows, most_recoverable_first
 from ncuroof.present.page.methods import Methods, methods
 from ncuroof.present.page.operators import Operators, operators
-from ncuroof.present.sentences.actions import (
-    Outlook,
-    gpu_time,
-    judged_groups,
-    most_worth,
-    outlook,
-)
+from ncuroof.present.sentences.actions import Outlook, gpu_time, most_worth, outlook
 from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_range_path, extremes
 from ncuroof.present.sentences.clocks import locked_clock_remark
-from ncuroof.present.sentences.debug_build import debug_build_frac, debug_build_sentence, is_debug_build
+from ncuroof.present.sentences.debug_build import debug_build_sentence
 from ncuroof.present.sentences.distinct_labels import names_of_several
 from ncuroof.present.sentences.failed_launches import failed_sentence
 from ncuroof.present.sentences.model_utilisation import mfu_value
@@ -145,18 +139,15 @@ COLUMNS = (
 """Key, title and kind of the columns of the table of kernels."""
 
 
-def page_context(
-    document: Record, rules: Rules, unit_by_quantity: Mapping[str, str], comparison: Record | None = None
-) -> PageContext:
+def page_context(document: Record, rules: Rules, comparison: Record | None = None) -> PageContext:
     """Return the template's context for a document `ncuroof.analysis/1`, and for a comparison with that run as the one after."""
-    kernels = document["kernels"]
-    total_ns = document["summary"]["duration_ns"]
+    kernels, summary = document["kernels"], document["summary"]
+    total_ns, weighting = summary["duration_ns"], summary.get("weighting")
     rows = most_recoverable_first(launch_rows(document))
     names = launch_names(kernels)
-    shares = list(_verdict_shares(document["summary"], rules))
+    shares = list(_verdict_shares(summary, rules))
     sources = document["sources"]
     command_lines = [source["command_line"] for source in sources]
-    weighting = document["summary"].get("weighting")
     changed = changes(comparison) if comparison is not None else None
     title = sources[0]["file"] if len(sources) == 1 else f"{len(sources)} reports"
     return PageContext(
@@ -166,7 +157,7 @@ def page_context(
         devices=[_device(index, device, kernels) for index, device in enumerate(document["devices"])],
         headline=headline(document, rules),
         debug_builds=debug_build_sentence(
-            sum(map(is_debug_build, kernels)), len(kernels), debug_build_frac(document), gpu_time(weighting)
+            summary["n_debug_builds"], summary["n_kernels"], summary["debug_build_frac"], gpu_time(weighting)
         ),
         failed=failed_sentence([text.kernel_name(kernel) for kernel in kernels if kernel["failed"]]),
         weighting=weighting_sentences(weighting) if weighting else (),
@@ -178,14 +169,14 @@ def page_context(
         verdict_shares=shares,
         time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
         changes=changed,
-        operators=operators(document.get("expected"), document["summary"].get("weighting")),
-        breakdowns=list(_breakdowns(document["summary"])),
-        outlook=outlook(document, judged_groups(document, rules)),
+        operators=operators(document.get("expected"), weighting),
+        breakdowns=list(_breakdowns(summary)),
+        outlook=outlook(document),
         top_kernels=_top(document, rules, names),
         columns=_columns(kernels),
         rows=[_row(kernels[row.position], row, total_ns, rules, names[row.position]) for row in rows[:_MOST_ROWS]],
         n_more=max(len(rows) - _MOST_ROWS, 0),
-        methods=methods(document, rules, unit_by_quantity),
+        methods=methods(document, rules),
     )
 
 
@@ -215,7 +206,7 @@ def _row(kernel: Record, row: LaunchRow, total_ns: float | None, rules: Rules, n
             "recoverable": text.duration(row.recoverable_ns),
             "limiter": text.label(kernel.get("limiter")),
             "intensity": text.scaled(dram_intensity(kernel)),
-            "efficiency": text.share(efficiency(kernel)),
+            "efficiency": text.share(kernel.get("min_time_frac")),
             "memory": text.share(utilisation.get("memory")),
             "compute": text.share(utilisation.get("compute")),
             "finding": finding["title"] if finding else "",

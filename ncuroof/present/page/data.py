@@ -91,12 +91,6 @@ def detail_parts(document: Record, rules: Rules, catalogue: Catalogue) -> Iterab
         yield {"kernels": described, "quantities": details.quantities, "texts": texts.table()}
 
 
-def efficiency(kernel: Record) -> float | None:
-    """Return roofline time divided by duration; None where either is not known."""
-    least, duration = kernel.get("min_time_ns"), kernel["duration_ns"]
-    return least / duration if least is not None and duration else None
-
-
 def dram_intensity(kernel: Record) -> float | None:
     """Return FLOPs per DRAM byte in the dominant precision; None where either is not known."""
     point: Record = next(iter(FLOP.dots(kernel).get("dram", ())), {})
@@ -122,7 +116,7 @@ def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
         "n_represented": None if (represented := n_represented(kernels)) is None else list(map(rounded, represented)),
         "weight": [rounded(kernel["weight"]) for kernel in kernels] if kernels and "weight" in kernels[0] else None,
         "intensity": [rounded(dram_intensity(kernel)) for kernel in kernels],
-        "efficiency": [rounded(efficiency(kernel)) for kernel in kernels],
+        "efficiency": [rounded(kernel.get("min_time_frac")) for kernel in kernels],
         "findings": [[finding["id"] for finding in kernel.get("findings") or ()] for kernel in kernels],
         "worth": [finding["id"] if finding else None for finding in counted],
         "gain_ns": [rounded(finding["gain_ns"]) if finding else None for finding in counted],

@@ -10,7 +10,7 @@ from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.explanations.words import in_plain_words
 from ncuroof.present.page.launch_names import launch_names
-from ncuroof.present.sentences.actions import PER_WORK, gpu_time, together, worth_showing
+from ncuroof.present.sentences.actions import PER_WORK, gpu_time, together
 from ncuroof.present.sentences.collect_options import (
     RAW_PAGE,
     SHARED_SLICE,
@@ -18,7 +18,7 @@ from ncuroof.present.sentences.collect_options import (
     is_on_shared_slice,
     raw_page_tells,
 )
-from ncuroof.present.sentences.debug_build import come_first, debug_build_frac, is_debug_build
+from ncuroof.present.sentences.debug_build import come_first, is_debug_build
 from ncuroof.present.sentences.distinct_labels import names_of_several
 from ncuroof.present.sentences.wall_time import idle_sentence, is_mostly_idle
 
@@ -102,7 +102,7 @@ def _to_do(document: Record) -> list[str]:
     Where no gain is known, that is the first advice for the longest kernel, or how to record what is missing. Where most of the
     time is in debug builds, it is the first advice for the longest of them.
     """
-    if come_first(debug_build_frac(document)):
+    if come_first(document["summary"]["debug_build_frac"]):
         debug_builds = [kernel for kernel in document["kernels"] if is_debug_build(kernel)]
         return [_for_the_longest(document, debug_builds, "the longest debug build")]
     if not document["actions"]:
@@ -147,7 +147,7 @@ def _gives(document: Record, most: _Advice) -> str:
     if not duration_ns:
         return ""
     weighting = document["summary"].get("weighting")
-    all_together = together(actions, weighting)
+    all_together = together(document)
     first = f"That saves up to {text.share(most.gain_ns / duration_ns)} of {gpu_time(weighting)}"
     if actions[0].get("needs_more_work"):
         first += f" {PER_WORK}"
@@ -156,6 +156,6 @@ def _gives(document: Record, most: _Advice) -> str:
         first += f" ({text.share(actions[0]['share_frac'])} with the same finding {others})"
     if not all_together:
         return f"{first}."
-    if (n_shown := len(worth_showing(actions))) > 1:
-        return f"{first}; the top {n_shown} changes, {all_together}."
+    if (n_first := document["summary"]["outlook"]["n_first"]) > 1:
+        return f"{first}; the top {n_first} changes, {all_together}."
     return f"{first}: {all_together}."

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ncuroof.diagnosis import UNEVEN, Rules
-from ncuroof.metrics import Catalogue
+from ncuroof.metrics import Catalogue, quantity_unit
 from ncuroof.metrics.families import title
 from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
@@ -152,7 +152,7 @@ class KernelDetails:
             self._cells.written(quantity, step["value"]),
             ""
             if is_known
-            else f"{text.operator(step['op'])} {text.threshold(step['threshold'], self._cells.unit(quantity))}",
+            else f"{text.operator(step['op'])} {text.threshold(step['threshold'], quantity_unit(quantity))}",
             step["outcome"],
             f"excludes L2's own throughput, {text.share(beyond)}" if is_beyond else "",
         ]

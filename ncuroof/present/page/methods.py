@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
 from ncuroof.diagnosis import Rules
 from ncuroof.diagnosis.conditions import Condition
+from ncuroof.metrics import quantity_unit
 from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.views import VIEWS, View
-
-
-def unit_of(quantity: str, unit_by_quantity: Mapping[str, str]) -> str:
-    """Return the unit of a quantity; those not in the catalogue (stalls, positions on the roofline) are shares or ratios."""
-    return unit_by_quantity.get(quantity, "ratio" if quantity.endswith("_ratio") else "share")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +31,7 @@ class Methods:
     versions: Annotated[Sequence[tuple[str, str]], "versions of ncuroof and of the document schema"]
 
 
-def methods(document: Record, rules: Rules, unit_by_quantity: Mapping[str, str]) -> Methods:
+def methods(document: Record, rules: Rules) -> Methods:
     """Return the methods of a document: the definitions, caveats and roofs that occur in it, and all of the rules."""
     kernels = document["kernels"]
     definitions: dict[tuple[str, str, str], None] = {}
@@ -53,7 +49,7 @@ def methods(document: Record, rules: Rules, unit_by_quantity: Mapping[str, str])
     return Methods(
         definitions=sorted(definitions),
         verdicts=[(verdict.title, verdict.doc) for verdict in rules.verdicts.values()],
-        questions=[(node.question, _condition(node.condition, unit_by_quantity)) for node in rules.nodes],
+        questions=[(node.question, _condition(node.condition)) for node in rules.nodes],
         severities=[(name, text.threshold(value, "share")) for name, value in rules.severity.items()],
         caveats=[
             (text.label(name), rules.caveats[name].doc if name in rules.caveats else "", text.counted(n, "kernel"))
@@ -64,8 +60,8 @@ def methods(document: Record, rules: Rules, unit_by_quantity: Mapping[str, str])
     )
 
 
-def _condition(condition: Condition, unit_by_quantity: Mapping[str, str]) -> str:
-    unit = unit_of(condition.quantity, unit_by_quantity)
+def _condition(condition: Condition) -> str:
+    unit = quantity_unit(condition.quantity)
     return f"{condition.quantity} {text.operator(condition.op)} {text.threshold(condition.threshold, unit)}"
 
 

@@ -6,12 +6,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ncuroof.diagnosis import Rules
-from ncuroof.metrics import Catalogue
+from ncuroof.metrics import Catalogue, quantity_unit
 from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.explanations.quantity_label import quantity_label
 from ncuroof.present.page.interned import Texts
-from ncuroof.present.page.methods import unit_of
 from ncuroof.present.page.point_rows import Cell
 
 OCCUPANCY = (
@@ -53,7 +52,6 @@ class QuantityCells:
         self._caveats = rules.caveats
         self._checks = _asked(rules.caveats, rules.caveats)
         self._doc_by_quantity = {quantity.name: quantity.doc for quantity in catalogue.described()}
-        self._unit_by_quantity = {quantity.name: quantity.unit for quantity in catalogue.described()}
         self._texts = texts
         self._number_by_quantity: dict[str, int] = {}
         self.quantities: list[list[Cell]] = []
@@ -67,13 +65,9 @@ class QuantityCells:
             self.quantities.append([quantity, self._texts.add(quantity_label(quantity)), self._texts.add(doc)])
         return number
 
-    def unit(self, quantity: str) -> str:
-        """Return a quantity's unit."""
-        return unit_of(quantity, self._unit_by_quantity)
-
     def written(self, quantity: str, value: float | None) -> str:
         """Return a value as text; shared memory in KiB, as in the CUDA documentation."""
-        unit = self.unit(quantity)
+        unit = quantity_unit(quantity)
         return text.kibibytes(value) if unit == "byte" and _SHARED_MEMORY in quantity else text.quantity(value, unit)
 
     def row(self, quantity: str, value: float) -> list[Cell]:

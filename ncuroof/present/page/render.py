@@ -63,8 +63,7 @@ def render_page(document: Record, reports: Sequence[RawReport] = (), comparison:
         ProfileError: the rules, the catalogue or the templates that ship with ncuroof are broken or missing.
     """
     rules, catalogue = load_rules(), load_catalogue()
-    unit_by_quantity = {quantity.name: quantity.unit for quantity in catalogue.described()}
-    context = page_context(document, rules, unit_by_quantity, comparison)
+    context = page_context(document, rules, comparison)
     script = _script()
     index, names = _packed((page_index(document, rules, comparison), explained(document)))
     assets = Assets(

@@ -44,17 +44,6 @@ def come_first(share_frac: float | None) -> bool:
     return share_frac is not None and share_frac > _MOST_FRAC
 
 
-def debug_build_frac(document: Mapping[str, Any]) -> float | None:
-    """Return the share of the run's time in debug builds; None where no time is known."""
-    whole_ns = document["summary"]["duration_ns"]
-    times_ns = (
-        (kernel["duration_ns"] or 0.0) * kernel.get("weight", 1.0)
-        for kernel in document["kernels"]
-        if is_debug_build(kernel) and not kernel["failed"]
-    )
-    return sum(times_ns) / whole_ns if whole_ns else None
-
-
 def is_debug_build(kernel: Mapping[str, Any]) -> bool:
     """Return whether a kernel of the document is a debug build."""
     return bool((kernel.get("check") or {}).get("debug_build"))

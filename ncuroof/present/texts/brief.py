@@ -7,18 +7,12 @@ from dataclasses import asdict, dataclass
 
 import polars as pl
 
-from ncuroof.diagnosis import load_rules, with_weights
+from ncuroof.diagnosis import load_rules
 from ncuroof.present import format as text
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.documents.analysis import Document, document
 from ncuroof.present.documents.weighting import weighting_document
-from ncuroof.present.sentences.actions import (
-    LEAST_GAIN,
-    Outlook,
-    doubts,
-    gpu_time,
-    outlook,
-)
+from ncuroof.present.sentences.actions import Outlook, gpu_time, outlook
 from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_outer_range
 from ncuroof.present.sentences.clocks import locked_clock_remark
 from ncuroof.present.sentences.debug_build import debug_build_sentence
@@ -87,15 +81,6 @@ def brief(analysed: Analysed) -> Brief:
     shown = groups.head(N_KERNELS)
     entries = document(analysed, ids=shown["id"].to_list())
     reports = _report_names(analysed)
-    times = analysed.measurements.kernels.select("id", "duration_ns")
-    is_gain = pl.col("gain_ns") >= LEAST_GAIN * pl.col("duration_ns")
-    with_gain = analysed.diagnosis.findings.join(times, on="id").filter(is_gain)["id"].implode()
-    verdicts = analysed.diagnosis.verdicts.select("id", "verdict", "limiter")
-    is_doubt = pl.col("finding").is_in(doubts(load_rules())) & pl.col("gain_ns").is_null()
-    in_doubt = analysed.diagnosis.findings.filter(is_doubt)["id"].implode()
-    judged = groups.join(verdicts, on="id", how="left").with_columns(
-        has_gain=pl.col("id").is_in(with_gain), is_in_doubt=pl.col("id").is_in(in_doubt)
-    )
     return Brief(
         title=", ".join(reports[:3]) + (f" and {len(reports) - 3} more" if len(reports) > 3 else ""),
         is_simulated=any(report.session.is_simulated for report in analysed.reports),
@@ -107,7 +92,7 @@ def brief(analysed: Analysed) -> Brief:
         shares=tuple(_shares(analysed)),
         families=by_family(entries["summary"]),
         ranges=by_outer_range(entries["summary"]),
-        outlook=outlook(entries, judged.to_dicts()),
+        outlook=outlook(entries),
         kernels=tuple(kernel_lines(analysed, entries, shown)),
         n_more=groups.height - shown.height,
         notes=tuple(_notes(analysed, reports, gpu_time(entries["summary"].get("weighting")))),
@@ -180,7 +165,10 @@ def _notes(analysed: Analysed, reports: Sequence[str], of_time: str) -> Iterator
         if report.damage is not None:
             yield f"{name} is damaged: {report.damage}"
         yield from (f"{name}: {line}" for line in report.warnings)
-    if debug_builds := debug_build_sentence(*_debug_builds(analysed), of_time):
+    summary = analysed.summary
+    if debug_builds := debug_build_sentence(
+        summary.n_debug_builds, summary.n_kernels, summary.debug_build_frac, of_time
+    ):
         yield debug_builds
     if failed := failed_sentence(_names_of_failed(analysed)):
         yield failed
@@ -196,13 +184,3 @@ def _notes(analysed: Analysed, reports: Sequence[str], of_time: str) -> Iterator
 def _names_of_failed(analysed: Analysed) -> list[str]:
     failed = analysed.measurements.kernels.filter("failed").select("short_name", "name")
     return [text.kernel_name(kernel) for kernel in failed.iter_rows(named=True)]
-
-
-def _debug_builds(analysed: Analysed) -> tuple[int, int, float | None]:
-    """Return the number of debug builds, the number of all kernels, and the debug builds' share of the time."""
-    weights = None if analysed.weighting is None else analysed.weighting.weights
-    kernels = with_weights(analysed.measurements.kernels.filter(pl.col("check.debug_build") > 0), weights)
-    whole_ns = analysed.summary.duration_ns
-    times = kernels.filter(~pl.col("failed")).select(pl.col("duration_ns") * pl.col("weight"))["duration_ns"]
-    share_frac = float(times.sum()) / whole_ns if whole_ns else None
-    return kernels.height, analysed.summary.n_kernels, share_frac

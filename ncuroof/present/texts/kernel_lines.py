@@ -80,9 +80,8 @@ def _gains(analysed: Analysed, shown: pl.DataFrame) -> dict[tuple[int, str], flo
 
     None where a counting run found no time in the group: timelines in whole microseconds round short launches to 0.
     """
-    weights = None if analysed.weighting is None else analysed.weighting.weights
     launches = shown.select(group="id", whole_ns="duration_ns", id="launches").explode("id")
-    gains = with_weights(launches, weights).join(analysed.diagnosis.findings, on="id").drop_nulls("gain_ns")
+    gains = with_weights(launches, analysed.weights).join(analysed.diagnosis.findings, on="id").drop_nulls("gain_ns")
     whole_ns = pl.col("whole_ns").first()
     saved = gains.group_by("group", "finding").agg(
         share=(pl.col("gain_ns") * pl.col("weight")).sum() / pl.when(whole_ns > 0).then(whole_ns)
