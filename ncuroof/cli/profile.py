@@ -19,10 +19,10 @@ from ncuroof.cli.remote_plan import write_remote_plan
 from ncuroof.cli.report_path import in_a_place_of_its_own, page_to_be, wanted_report
 from ncuroof.collect.arguments import Selection
 from ncuroof.collect.counts import counts_path
-from ncuroof.collect.describe import plan_lines
 from ncuroof.collect.doctor import this_machine
 from ncuroof.collect.machine import find_gpus, find_ncu, find_nsys, ncu_version
 from ncuroof.collect.plan import plan_collection
+from ncuroof.collect.plan_in_words import plan_lines
 from ncuroof.collect.preflight import preflight
 from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.recording import Recorder, Recording

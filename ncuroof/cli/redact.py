@@ -10,8 +10,9 @@ from ncuroof.cli.file_option import STANDARD_OUTPUT, FileToWrite
 from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, say
 from ncuroof.cli.outputs import check_standard_output
+from ncuroof.collect import COMPRESSED_SUFFIX
 from ncuroof.collect.counts import counts_path
-from ncuroof.ingest.compressed import COMPRESSED_SUFFIX, compress
+from ncuroof.ingest.compressed import compress
 from ncuroof.ingest.open_report import report_content
 from ncuroof.ingest.redaction.redact import KEEPABLE, Redaction
 from ncuroof.ingest.redaction.redact import redact as redact_report

@@ -21,9 +21,9 @@ from ncuroof.collect.journal import (
     steps_hint,
     why_not_counted,
 )
-from ncuroof.collect.nsys_run import run_nsys, run_to_end
 from ncuroof.collect.programs import Program
 from ncuroof.collect.request import Request, Steps
+from ncuroof.collect.run_without_ncu import run_nsys, run_to_end
 from ncuroof.collect.settings import Settings
 from ncuroof.collect.traces.nsight_systems import read_nsys_trace
 from ncuroof.collect.traces.read import counts_of

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ncuroof.collect import REPORT_SUFFIX
+from ncuroof.collect import without_suffix
 from ncuroof.collect.kernel_names import function_name
 from ncuroof.collect.predecessors import KernelKey, Predecessor, kernel_key, predecessors_of, summed
 from ncuroof.collect.traces.temporal_breakdown import TemporalBreakdown
@@ -113,8 +113,7 @@ class Counts:
 
 def counts_path(report: Path) -> Path:
     """Return the path of a report's counts, which lie beside it."""
-    uncompressed = report.name.removesuffix("z") if report.name.endswith(f"{REPORT_SUFFIX}z") else report.name
-    return report.with_name(uncompressed.removesuffix(REPORT_SUFFIX) + _SUFFIX)
+    return report.with_name(without_suffix(report.name) + _SUFFIX)
 
 
 def covering(counts: Counts, share_frac: float, *, once_each: bool = True) -> tuple[str, ...]:

@@ -9,7 +9,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ncuroof.collect.machine import NOT_HERE, RECORDS_HERE, Gpu, find_ncu, find_nsys, ncu_version, output_of, parse_gpus
+from ncuroof.collect.machine import (
+    GPU_QUERY,
+    NOT_HERE,
+    RECORDS_HERE,
+    Gpu,
+    find_ncu,
+    find_nsys,
+    ncu_version,
+    output_of,
+    parse_gpus,
+)
 from ncuroof.collect.settings import Settings, Version
 from ncuroof.errors import NcuNotFoundError
 from ncuroof.words import capability_text
@@ -17,7 +27,6 @@ from ncuroof.words import capability_text
 OK, WARNING, FAILED, UNKNOWN = "ok", "warning", "failed", "unknown"
 PERMISSION = "counter permission"
 
-_GPU_QUERY = ["nvidia-smi", "--query-gpu=name,compute_cap,driver_version,mig.mode.current", "--format=csv,noheader"]
 _PROC = Path("/proc")
 _SYS_ADMIN, _PERFMON = 21, 38
 """Linux capabilities that let a process read counters (numbers of linux/capability.h)."""
@@ -133,7 +142,7 @@ def _nsys(machine: Surroundings) -> Check:
 
 
 def _gpus(machine: Surroundings) -> tuple[Gpu, ...] | None:
-    said = machine.run(_GPU_QUERY)
+    said = machine.run(GPU_QUERY)
     return None if said is None else parse_gpus(said)
 
 
@@ -166,8 +175,9 @@ def _devices(gpus: tuple[Gpu, ...], chips: frozenset[str], settings: Settings) -
             checks.append(Check(name, UNKNOWN, f"{gpu.name}, compute capability not reported"))
             continue
         said = f"{gpu.name}, compute capability {capability_text(gpu.capability)}"
-        if gpu.capability < 70:
-            checks.append(Check(name, FAILED, f"{said}: Nsight Compute supports 7.0 and later", _ELSEWHERE))
+        if gpu.capability < settings.oldest_capability:
+            oldest = capability_text(settings.oldest_capability)
+            checks.append(Check(name, FAILED, f"{said}: Nsight Compute supports {oldest} and later", _ELSEWHERE))
         elif chips and gpu.capability in settings.chips and settings.chips[gpu.capability] not in chips:
             checks.append(Check(name, FAILED, f"{said}: this ncu does not support it", _NEWER_NCU))
         elif gpu.capability not in settings.capabilities:

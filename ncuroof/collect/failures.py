@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from ncuroof.collect.run import Outcome
+from ncuroof.collect.ncu_run import Outcome
 from ncuroof.collect.settings import Failure
 from ncuroof.errors import ProfilingError
 

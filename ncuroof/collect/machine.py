@@ -10,11 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncuroof.collect.settings import Version, parse_version
+from ncuroof.collect.settings import Version, capability_number, parse_version
 from ncuroof.errors import NcuNotFoundError
 
+GPU_QUERY = ["nvidia-smi", "--query-gpu=name,compute_cap,driver_version,mig.mode.current", "--format=csv,noheader"]
+"""Command whose output `parse_gpus` reads."""
+
+_UUID_QUERY = ["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader"]
+
 VARIABLE = "NCUROOF_NCU"
-_QUERY = "name,compute_cap,driver_version,mig.mode.current"
 _PATIENCE_S = 60.0
 _NCU_ROOTS = (Path("/usr/local"), Path("/opt/nvidia/nsight-compute"))
 _NSYS_ROOTS = (Path("/usr/local"), Path("/opt/nvidia/nsight-systems"))
@@ -124,18 +128,14 @@ def find_gpus(environment: Mapping[str, str]) -> tuple[Gpu, ...] | None:
     Args:
         environment: environment variables of the process.
     """
-    said = _ask_smi(_QUERY)
+    said = output_of(GPU_QUERY)
     if said is None:
         return None
     gpus = parse_gpus(said)
     if not environment.get("CUDA_VISIBLE_DEVICES"):  # saves another call of nvidia-smi, which may take seconds
         return gpus
-    places = visible_places(environment, (_ask_smi("uuid") or "").split())
+    places = visible_places(environment, (output_of(_UUID_QUERY) or "").split())
     return gpus if places is None or max(places) >= len(gpus) else tuple(gpus[place] for place in places)
-
-
-def _ask_smi(fields: str) -> str | None:
-    return output_of(["nvidia-smi", f"--query-gpu={fields}", "--format=csv,noheader"])
 
 
 def visible_places(environment: Mapping[str, str], uuids: Sequence[str]) -> list[int] | None:
@@ -167,8 +167,7 @@ def parse_gpus(said: str) -> tuple[Gpu, ...]:
         if len(parts) != 4:
             continue
         name, capability, driver, mig = parts
-        match = re.fullmatch(r"(\d+)\.(\d)", capability)
-        gpus.append(Gpu(name, 10 * int(match[1]) + int(match[2]) if match else None, driver, mig == "Enabled"))
+        gpus.append(Gpu(name, capability_number(capability), driver, mig == "Enabled"))
     return tuple(gpus)
 
 

@@ -16,11 +16,11 @@ from ncuroof.collect.counts import Counts, counts_json, counts_path, together
 from ncuroof.collect.failures import known_failure, why_nothing
 from ncuroof.collect.journal import cut_short, read_status, refused, steps_hint
 from ncuroof.collect.launch_selection import select_launches
+from ncuroof.collect.ncu_run import Outcome, run_ncu
 from ncuroof.collect.plan import Plan
 from ncuroof.collect.programs import Program
 from ncuroof.collect.report_paths import look_at_place, reports_there
 from ncuroof.collect.request import Request
-from ncuroof.collect.run import Outcome, run_ncu
 from ncuroof.collect.set_aside import set_aside
 from ncuroof.collect.settings import Settings, Version
 from ncuroof.collect.standard_input import kept_input

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from ncuroof.collect import COMPRESSED_SUFFIX, REPORT_SUFFIX, REPORT_SUFFIXES
+from ncuroof.collect import REPORT_SUFFIX, REPORT_SUFFIXES, without_suffix
 from ncuroof.collect.arguments import files_of_ranks
 from ncuroof.collect.counts import counts_path
 from ncuroof.errors import OutputError
@@ -39,7 +39,7 @@ def look_at_place(report: Path) -> None:
 
 def report_named(name: Path) -> Path:
     """Return the report's path for a name that a user gives with or without ncu's suffix."""
-    return name.with_name(f"{_stem(name)}{REPORT_SUFFIX}")
+    return name.with_name(f"{without_suffix(name.name)}{REPORT_SUFFIX}")
 
 
 def free_report(wanted: Path) -> Path:
@@ -47,7 +47,7 @@ def free_report(wanted: Path) -> Path:
     number, path = 1, wanted
     while _is_taken(path):
         number += 1
-        path = wanted.with_name(f"{_stem(wanted)}-{number}{REPORT_SUFFIX}")
+        path = wanted.with_name(f"{without_suffix(wanted.name)}-{number}{REPORT_SUFFIX}")
     return path
 
 
@@ -57,11 +57,7 @@ def _is_taken(report: Path) -> bool:
 
 
 def _as_ncu_may_name(report: Path) -> list[Path]:
-    return [report.with_name(_stem(report) + suffix) for suffix in REPORT_SUFFIXES]
-
-
-def _stem(report: Path) -> str:
-    return report.name.removesuffix(COMPRESSED_SUFFIX).removesuffix(REPORT_SUFFIX)
+    return [report.with_name(without_suffix(report.name) + suffix) for suffix in REPORT_SUFFIXES]
 
 
 @contextlib.contextmanager
@@ -100,4 +96,8 @@ def reports_there(report: Path, *, of_ranks: bool) -> list[tuple[int | None, Pat
     if not of_ranks:
         return [(None, path) for path in _as_ncu_may_name(report) if path.is_file()]
     exists = list(report.parent.iterdir()) if report.parent.is_dir() else []
-    return [found for suffix in REPORT_SUFFIXES for found in files_of_ranks(_stem(report), suffix, exists).items()]
+    return [
+        found
+        for suffix in REPORT_SUFFIXES
+        for found in files_of_ranks(without_suffix(report.name), suffix, exists).items()
+    ]

@@ -99,6 +99,7 @@ class Settings:
 
     Attributes:
         capabilities: compute capabilities (major × 10 + minor) with a counter list.
+        oldest_capability: oldest compute capability that Nsight Compute supports.
         oldest_ncu: oldest ncu version that has all that the levels need.
         levels: by name.
         section_since: first ncu version of sections that are newer than `oldest_ncu`.
@@ -119,6 +120,7 @@ class Settings:
     """
 
     capabilities: tuple[int, ...]
+    oldest_capability: int
     oldest_ncu: Version
     levels: Mapping[str, Level]
     section_since: Mapping[str, Version]
@@ -154,13 +156,19 @@ def parse_capability(text: str) -> int:
     Raises:
         ProfileRequestError: it is not a compute capability.
     """
-    match = re.fullmatch(r"(\d+)\.(\d)", text)
-    if match is None:
+    capability = capability_number(text)
+    if capability is None:
         raise ProfileRequestError(
             f"expected a compute capability, found {text!r}",
             hint="--compute-capability 9.0; ncuroof gpus lists them",
         )
-    return 10 * int(match[1]) + int(match[2])
+    return capability
+
+
+def capability_number(text: str) -> int | None:
+    """Return a compute capability as major × 10 + minor; None if the text is none."""
+    match = re.fullmatch(r"(\d+)\.(\d)", text)
+    return None if match is None else 10 * int(match[1]) + int(match[2])
 
 
 @cache
@@ -177,6 +185,7 @@ def load_settings() -> Settings:
 def _settings(raw: Mapping[str, Any]) -> Settings:
     return Settings(
         capabilities=tuple(raw["compute_capabilities"]),
+        oldest_capability=raw["oldest_compute_capability"],
         oldest_ncu=parse_version(raw["oldest_ncu"]),
         levels={
             name: Level(entry["doc"], entry.get("set"), tuple(entry.get("sections", ())))

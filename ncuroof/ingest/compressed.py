@@ -8,8 +8,6 @@ from typing import IO
 from ncuroof.errors import ReportFormatError
 from ncuroof.ingest.stored import Content, StoredFile
 
-COMPRESSED_SUFFIX = ".ncu-repz"
-
 _MAX_RATIO = 64
 """Maximum decompressed to compressed size. Counters compress about tenfold; a file that exceeds this is not a report."""
 

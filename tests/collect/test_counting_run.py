@@ -14,10 +14,10 @@ import pytest
 from ncuroof.collect.counting_run import RUNNER, CountingRun
 from ncuroof.collect.counts import KernelCount
 from ncuroof.collect.machine import find_nsys
-from ncuroof.collect.nsys_run import run_nsys
 from ncuroof.collect.predecessors import Predecessor
 from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.request import Steps
+from ncuroof.collect.run_without_ncu import run_nsys
 from ncuroof.collect.settings import load_settings
 from ncuroof.errors import CountsError, NcuNotFoundError, ProfileRequestError, ProfilingError
 from tests.collect.making import ROOT, request, stand_in_nsys
@@ -138,7 +138,7 @@ def test_without_nsys_a_program_is_not_counted() -> None:
 
 RELAYED = """
 import sys
-from ncuroof.collect.nsys_run import run_nsys
+from ncuroof.collect.run_without_ncu import run_nsys
 sys.exit(run_nsys([sys.executable, "-c", sys.argv[1]]))
 """
 
@@ -192,9 +192,9 @@ def test_a_long_trace_is_told_of_before_it_is_read(tmp_path: Path, monkeypatch: 
 COUNTING = """
 import sys
 from pathlib import Path
-from ncuroof.collect import nsys_run
+from ncuroof.collect import run_without_ncu
 from tests.collect.test_counting_run import counting_run
-nsys_run._GRACE_S = float(sys.argv[3])
+run_without_ncu._GRACE_S = float(sys.argv[3])
 counting_run((sys.executable, "-c", sys.argv[2]), Path(sys.argv[1])).count()
 """
 CLEANING = """

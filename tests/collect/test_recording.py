@@ -23,11 +23,11 @@ from ncuroof.collect.counting_run import CountingRun
 from ncuroof.collect.counts import Counts, KernelCount, counts_path, read_counts
 from ncuroof.collect.journal import steps_hint
 from ncuroof.collect.ncu_lines import WithoutProgress
+from ncuroof.collect.ncu_run import run_ncu
 from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.recording import Recorder
 from ncuroof.collect.report_paths import free_report, report_named
 from ncuroof.collect.request import Steps
-from ncuroof.collect.run import run_ncu
 from ncuroof.collect.set_aside import set_aside
 from ncuroof.collect.settings import load_settings
 from ncuroof.collect.signals import forwarding_signals, interrupted_by_signals
@@ -346,7 +346,7 @@ def test_what_is_printed_to_one_place_keeps_its_order(tmp_path: Path) -> None:
 WITHOUT_READER = """
 import os, sys
 from pathlib import Path
-from ncuroof.collect.run import run_ncu
+from ncuroof.collect.ncu_run import run_ncu
 folder = Path(sys.argv[1])
 has_ranks = sys.argv[2] == "ranks"
 log = lambda path: ["--log-file", path] if path else []
@@ -398,9 +398,9 @@ WATCHED = """
 import os
 import sys
 from pathlib import Path
-from ncuroof.collect import run
-from ncuroof.collect.run import run_ncu
-run._GRACE_S = float(os.environ.get("GRACE_S", "60"))
+from ncuroof.collect import ncu_run
+from ncuroof.collect.ncu_run import run_ncu
+ncu_run._GRACE_S = float(os.environ.get("GRACE_S", "60"))
 folder = Path(sys.argv[1])
 outcome = run_ncu(
     lambda log: [str(folder / "ncu"), "--export", str(folder / "run"), "--log-file", log, "/bin/echo", "hello"],

@@ -15,7 +15,7 @@ from tests.collect.making import ROOT
 
 TWICE = """
 import os, subprocess, sys
-from ncuroof.collect.nsys_run import run_to_end
+from ncuroof.collect.run_without_ncu import run_to_end
 from ncuroof.collect.standard_input import from_the_beginning, kept_input
 os.read(0, 2)  # what was read before us is nobody's
 same = lambda one, other: (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)

@@ -8,7 +8,6 @@ import os
 import selectors
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,12 +15,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
+from ncuroof.collect.child import started, write_all
 from ncuroof.collect.ncu_lines import WithoutProgress
 from ncuroof.collect.progress import Progress, ProgressReader
 from ncuroof.collect.signals import forwarding_signals
-from ncuroof.collect.standard_input import from_the_beginning
 from ncuroof.collect.status_line import StatusLine, progress_text, terminal_width
-from ncuroof.errors import NcuNotFoundError
 
 _POLL_S = 0.1
 _STDOUT, _STDERR = 1, 2
@@ -76,9 +74,7 @@ class _Stream:
         return (self.without_progress.pass_on(chunk) if chunk else self.without_progress.end()), bool(chunk)
 
     def write(self, chunk: bytes) -> None:
-        view = memoryview(chunk)
-        while view:
-            view = view[os.write(self.target, view) :]
+        write_all(self.target, chunk)
 
     def close(self) -> None:
         """Close the source, so that its writer notices; repeated calls do nothing."""
@@ -117,15 +113,8 @@ def run_ncu(
         log = Path(folder) / "ncu.log"
         words = command(str(log) if logs_to_file else None)
         streams, ends = _open_streams(stack, has_progress=not logs_to_file)
-        from_the_beginning()
         try:
-            process = subprocess.Popen(  # noqa: S603  the arguments as given, no shell
-                words, stdout=ends.get(_STDOUT), stderr=ends.get(_STDERR), env={**environment, **os.environ}
-            )
-        except OSError as error:
-            raise NcuNotFoundError(
-                f"{words[0]} cannot be run: {error.strerror}", hint="check the machine with ncuroof doctor"
-            ) from error
+            process = started(words, environment, stdout=ends.get(_STDOUT), stderr=ends.get(_STDERR))
         finally:
             for end in set(ends.values()):
                 os.close(end)
@@ -297,10 +286,3 @@ def _merged(parts: Sequence[Progress]) -> Progress:
         is_connected=any(part.is_connected for part in parts),
         messages=tuple(dict.fromkeys(message for part in parts for message in part.messages)),
     )
-
-
-def flush_before_a_child() -> None:
-    """Flush our own output, so that the child's comes after it."""
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            stream.flush()

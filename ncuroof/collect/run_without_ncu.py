@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from types import MappingProxyType
 
-from ncuroof.collect.run import flush_before_a_child
+from ncuroof.collect.child import started, write_all
 from ncuroof.collect.signals import forwarding_signals
-from ncuroof.collect.standard_input import from_the_beginning
-from ncuroof.errors import NcuNotFoundError
 
 _LAST_WORDS = re.compile(rb"Generating '[^'\n]*\.(?:qdstrm|nsys-rep)'\r?\n")
 """First of nsys's closing messages, on standard output: the program has ended, and nsys starts to write its report."""
@@ -65,14 +64,10 @@ def _running(
     words: Sequence[str], environment: Mapping[str, str] = MappingProxyType({}), *, stdout: int | None = None
 ) -> Iterator[subprocess.Popen[bytes]]:
     """Start a command; if the block fails, give the command `_GRACE_S` to end, then kill it."""
-    flush_before_a_child()
-    from_the_beginning()
-    try:
-        process = subprocess.Popen(words, stdout=stdout, env={**environment, **os.environ})  # noqa: S603  the arguments as given, no shell
-    except OSError as error:
-        raise NcuNotFoundError(
-            f"{words[0]} cannot be run: {error.strerror}", hint="check the machine with ncuroof doctor"
-        ) from error
+    for stream in (sys.stdout, sys.stderr):  # so that the command's output comes after ours
+        if stream is not None:
+            stream.flush()
+    process = started(words, environment, stdout=stdout)
     with process, forwarding_signals(process):
         try:
             yield process
@@ -93,14 +88,14 @@ def _relay(source: int) -> None:
         held += chunk
         last_words = _LAST_WORDS.search(held)
         if last_words is not None:
-            _write(held[: last_words.start()])
+            write_all(_STDOUT, held[: last_words.start()])
             while os.read(source, _CHUNK):
                 pass
             return
         begin = _may_begin(held)
-        _write(held[:begin])
+        write_all(_STDOUT, held[:begin])
         held = held[begin:]
-    _write(held)
+    write_all(_STDOUT, held)
 
 
 def _may_begin(output: bytes) -> int:
@@ -111,9 +106,3 @@ def _may_begin(output: bytes) -> int:
         if _BEGIN.startswith(rest) or _BEGUN.fullmatch(rest):
             return last_line + letter.start()
     return len(output)
-
-
-def _write(output: bytes) -> None:
-    view = memoryview(output)
-    while view:
-        view = view[os.write(_STDOUT, view) :]
