@@ -436,6 +436,7 @@ BY_CODE = [
     "debug_build",
     "fp64_divisions",
     "inlined_generator_setup",
+    "local_memory",  # except of debug builds
     "serial_loads",
     "stall_long_scoreboard",
     "stall_overlapping_loads",

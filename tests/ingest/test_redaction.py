@@ -225,6 +225,7 @@ _BY_CODE = (
     "idle_warps",
     "inlined_generator_setup",
     "serial_loads",
+    "stall_xu_queue",
     "stall_long_scoreboard",
     "stall_overlapping_loads",
 )
@@ -313,17 +314,23 @@ def _analysis(path: Path) -> dict[str, Any]:
     for source in found["sources"]:
         for gone in ("file", "sha256", "command_line"):
             source.pop(gone)
+    found["summary"].pop("outlook")
+    for group in found["groups"]:
+        for judged in ("has_gain", "is_in_doubt"):
+            group.pop(judged)
     found.pop("actions")  # the sums of the findings below: each has what those before it leave
     for each in found["kernels"]:
         each["vendor"].pop("rules", None)
         each.pop("lines")
         each["access"].pop("loads_by_code")
         each["access"].pop("atomic_wait_frac")
+        each["access"].pop("adjacent_loads_frac")
         each["access"].pop("most_executions")
         each["access"].pop("most_idle_warp_frac")
         each["access"].pop("wide_conflict_frac")
         each["access"].pop("generator_setup_frac")
-        (each["instructions"] or {}).pop("generator_frac", None)
+        for name in ("generator_frac", "xu_sample_frac"):
+            (each["instructions"] or {}).pop(name, None)
         each["arithmetic"].pop("fp32_unfused_frac")  # by the code where it was not counted
         each["arithmetic"].pop("fp32_unfused_by_code")
         each["arithmetic"].pop("fp64_division_frac")
