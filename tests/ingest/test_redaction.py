@@ -229,6 +229,7 @@ _BY_CODE = (
     "stall_long_scoreboard",
     "stall_overlapping_loads",
 )
+_ADVISED_BY_CODE = ("scattered_accesses", "uncoalesced_global_access", "uncoalesced_global_load")
 EVERY = 6
 """Each sixth report of the corpus is compared here; all of them take minutes."""
 
@@ -340,6 +341,8 @@ def _analysis(path: Path) -> dict[str, Any]:
         for finding in each["findings"]:
             finding.pop("where")
             finding.pop("is_most_worth")  # one that is known from the code may have been
+            if finding["id"] in _ADVISED_BY_CODE:
+                finding.pop("advice")
     return found
 
 
