@@ -31,6 +31,7 @@ from ncuroof.errors import ArgumentError, CountsError, MissingExtraError, WhatIf
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import Measurements, measure
 from ncuroof.roofline import Roofline, roofline, sheet_dram_bandwidth
+from ncuroof.wording import duration
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,8 +141,6 @@ class Analysis:
     weighting: Weighting | None = None
 
     def __repr__(self) -> str:
-        from ncuroof.present.format import duration  # noqa: PLC0415  presenting is not needed to analyse
-
         time = duration(self.summary.duration_ns)
         return f"<Analysis: {_named(self.reports)}; {self.summary.n_kernels} kernels, {time} GPU time>"
 

@@ -7,6 +7,7 @@ import click
 from ncuroof.cli.options import common
 from ncuroof.collect.doctor import can_profile, examine, this_machine
 from ncuroof.collect.settings import load_settings
+from ncuroof.wording import printable
 
 
 @click.command()
@@ -16,8 +17,6 @@ def doctor(*, quiet: bool, verbose: bool, no_color: bool) -> int:  # noqa: ARG00
 
     Exits with 1 if it cannot.
     """
-    from ncuroof.present.format import printable  # noqa: PLC0415  loads polars
-
     checks = examine(this_machine(), load_settings())
     width = max(len(check.name) for check in checks)
     for check in checks:

@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from ncuroof.wording import printable
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 EXIT_INTERRUPTED = 130
@@ -32,8 +34,6 @@ def _or_given_before(ctx: click.Context, parameter: click.Parameter, value: bool
 
 def say(message: str) -> None:
     """Print a line on standard error; control characters in it, such as from names in a report, do not reach the terminal."""
-    from ncuroof.present.format import printable  # noqa: PLC0415  loads polars, which --help does not need
-
     click.echo(printable(message), err=True)
 
 

@@ -131,7 +131,7 @@ def _chosen(names: Sequence[Path | str], form: str | None, formats: Sequence[str
         OutputFormatError: a suffix stands for no format, or for one that the command does not write.
         UsageError: --format applies to no output.
     """
-    from ncuroof.present.formats import format_of  # noqa: PLC0415  loads polars, which --help does not need
+    from ncuroof.present.output_formats import format_of  # noqa: PLC0415  loads polars, which --help does not need
 
     files = tuple((path, format_of(path, formats, form)) for path in names if isinstance(path, Path))
     is_printed = not names or STANDARD_OUTPUT in names

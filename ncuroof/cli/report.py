@@ -16,9 +16,9 @@ from ncuroof.cli.progress import reading_progress
 from ncuroof.cli.showing import show_summary, warn, write_page
 from ncuroof.ingest import READERS, ReaderName, available_cores
 from ncuroof.present import FORMATS, render, write
-from ncuroof.present.format import printable
 from ncuroof.present.output import page_beside
 from ncuroof.roofline.roof_shares import by_device
+from ncuroof.wording import printable
 
 if TYPE_CHECKING:
     import polars as pl

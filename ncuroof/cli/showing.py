@@ -11,8 +11,8 @@ from ncuroof.analysis import Analysis, Reports
 from ncuroof.cli.options import say, wants_color
 from ncuroof.errors import OutputError
 from ncuroof.present import write
-from ncuroof.present.format import printable
 from ncuroof.present.output import page_beside
+from ncuroof.wording import printable
 
 
 def warn(found: Reports, analysis: Analysis) -> None:

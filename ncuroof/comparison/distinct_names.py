@@ -12,6 +12,7 @@ from ncuroof.collect.kernel_names import function_name
 from ncuroof.comparison.run import Run
 from ncuroof.comparison.signatures import texts_without_versions, without_parameters, without_versions
 from ncuroof.metrics.names import differences
+from ncuroof.wording import shortened
 
 _NAMES = ("name", "short_name")
 _MOST_CHARACTERS = 60
@@ -87,11 +88,7 @@ def _with(short: str, words: Sequence[str]) -> str:
     while len(cut) > 1 and len(", ".join(cut)) > _MOST_CHARACTERS - _LEAST_OF_A_NAME - len(" · "):
         del cut[0]
     tail = f" · {', '.join(cut)}"
-    return _cut(short, _MOST_CHARACTERS - len(tail)) + tail
-
-
-def _cut(text: str, n_characters: int) -> str:
-    return text if len(text) <= n_characters else text[: n_characters - 1] + "…"
+    return shortened(short, _MOST_CHARACTERS - len(tail)) + tail
 
 
 def _cut_within(word: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from ncuroof import wording
 from ncuroof.comparison.comparison import Comparison, damage_of, run_change, run_obstacle, some, total_ns
 from ncuroof.comparison.deltas import Delta
 from ncuroof.comparison.distinct_names import names_of_failed
@@ -138,7 +139,7 @@ def _findings(gate: Gate, comparison: Comparison) -> GateResult:
     n_found = int(groups[f"n_{gate.metric}"].sum())
     found = replace(
         _held(gate, [("findings", float(n_found))]),
-        reasons=(f"{_counted(n_found, 'finding')} of {gate.metric} severity",),
+        reasons=(f"{wording.counted(n_found, 'finding')} of {gate.metric} severity",),
     )
     if not found.has_passed:
         return found
@@ -162,7 +163,7 @@ def _not_looked_for(groups: pl.DataFrame) -> tuple[str, ...]:
     if lacking.is_empty():
         return ()
     absent = ", ".join(name for name in wanted if lacking[name].null_count())
-    return (f"{len(lacking)} of {_counted(len(groups), 'kernel')} lack quantities that findings need: {absent}",)
+    return (f"{len(lacking)} of {wording.counted(len(groups), 'kernel')} lack quantities that findings need: {absent}",)
 
 
 def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
@@ -239,7 +240,7 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
     ]
     if broken := tuple(_changed(*each) for each in over) + _of_unknown_time(judged) + of_other_work:
         return GateResult(gate.text, has_passed=False, reasons=broken)
-    summary = _counted(len(judged), "kernel")
+    summary = wording.counted(len(judged), "kernel")
     most = max(changed, key=lambda each: each[0], default=None)
     if most is not None and most[0] > limit:
         summary += f", none beyond the limit by more than noise: {_changed(*most)}"
@@ -298,10 +299,6 @@ def _of_unknown_time(deltas: Iterable[Delta]) -> tuple[str, ...]:
         for delta in deltas
         if delta.change_frac is None
     )
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _held(gate: Gate, values: Sequence[tuple[str, float | None]]) -> GateResult:

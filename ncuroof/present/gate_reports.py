@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
-from ncuroof.present import format as text
+from ncuroof import wording
 from ncuroof.present.analysed import Record
 
 
@@ -15,8 +15,8 @@ def to_junit(document: Record) -> bytes:
     failed = [gate for gate in gates if not gate["has_passed"]]
     suite = ET.Element("testsuite", name="ncuroof compare", tests=str(len(gates)), failures=str(len(failed)))
     for gate in gates:
-        case = ET.SubElement(suite, "testcase", classname="ncuroof.gates", name=text.printable(gate["gate"]))
-        reasons = text.printable("; ".join(gate["reasons"]))
+        case = ET.SubElement(suite, "testcase", classname="ncuroof.gates", name=wording.printable(gate["gate"]))
+        reasons = wording.printable("; ".join(gate["reasons"]))
         if gate["has_passed"]:
             ET.SubElement(case, "system-out").text = reasons
         else:
@@ -39,4 +39,4 @@ def to_annotations(document: Record) -> Iterator[str]:
 
 
 def _escaped(value: str) -> str:
-    return text.printable(value).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return wording.printable(value).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

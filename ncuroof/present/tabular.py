@@ -7,8 +7,8 @@ import io
 import polars as pl
 
 from ncuroof._version import __version__
-from ncuroof.present.format import printable
 from ncuroof.present.kernel_rows import SCHEMA
+from ncuroof.wording import printable
 
 _FORMULA_START = r"(^|;)([=+\-@\t\r\n])"
 """Start of a cell that a spreadsheet runs as a formula, also after a semicolon, which some take as the cell separator.

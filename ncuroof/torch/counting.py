@@ -15,11 +15,11 @@ from torch.utils.module_tracker import ModuleTracker
 
 from ncuroof.errors import UnknownNameError
 from ncuroof.model import Machine, Operation, TensorShape, dtype_of, operator
-from ncuroof.present.format import counted, flop_count
 from ncuroof.tables import check
 from ncuroof.torch.expected_roofline import ExpectedRoofline, against
 from ncuroof.torch.fused_attention import FusedAttention
 from ncuroof.torch.tables import EXPECTED
+from ncuroof.wording import counted, flop_count
 
 _OUTSIDE = "Global"
 """ModuleTracker's name for calls outside any module."""

@@ -10,9 +10,9 @@ import polars as pl
 
 from ncuroof.model import Machine, Operation, Prediction, machine_of, predict
 from ncuroof.present.charts.roofline_svg import Mark, roofline_svg
-from ncuroof.present.format import MISSING, byte_count, counted, duration, flop_count, flop_rate, intensity, share
 from ncuroof.tables import check
 from ncuroof.torch.tables import EXPECTED, EXPECTED_TIMES
+from ncuroof.wording import MISSING, byte_count, counted, duration, flop_count, flop_rate, intensity, share
 
 _MOST_LINES = 12
 

@@ -386,7 +386,8 @@ main(["report", "none.ncu-rep"])
 
 
 @pytest.mark.parametrize(
-    "module", ["ncuroof.cli.report", "polars.series", "polars.lazyframe", "ncuroof.tables", "ncuroof.present.format"]
+    "module",
+    ["ncuroof.cli.report", "polars.series", "polars.lazyframe", "ncuroof.tables", "ncuroof.present.output_formats"],
 )
 def test_interrupting_while_a_command_is_loaded_exits_130(module: str) -> None:
     done = subprocess.run(
@@ -401,7 +402,7 @@ def test_interrupting_exits_130_and_leaves_nothing(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    for step in ("ncuroof.analysis.measure", "ncuroof.present.formats.document", "pathlib.Path.replace"):
+    for step in ("ncuroof.analysis.measure", "ncuroof.present.output_formats.document", "pathlib.Path.replace"):
         with monkeypatch.context() as patch:
             patch.setattr(step, interrupted)
             assert run_main("report", small, "-o", small.with_name("out.json")) == 130

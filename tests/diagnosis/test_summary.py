@@ -6,7 +6,7 @@ import pytest
 import ncuroof
 from ncuroof.analysis import Analysis, Reports
 from ncuroof.diagnosis import rank_actions, summarise, unit_weights
-from ncuroof.present.formats import render
+from ncuroof.present.output_formats import render
 from ncuroof.tables import FINDINGS, WEIGHTS
 from tests.support.raw import raw_report
 

@@ -12,7 +12,7 @@ from ncuroof.collect.counts import Counts, KernelCount
 from ncuroof.collect.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from ncuroof.diagnosis.wall_time import WallTime
 from ncuroof.diagnosis.weights import NotRecorded, Weighting
-from ncuroof.present.formats import render
+from ncuroof.present.output_formats import render
 from ncuroof.tables import WEIGHTS
 from tests.support.raw import raw_report
 

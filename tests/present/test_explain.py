@@ -13,9 +13,9 @@ from ncuroof.present.explanations.explain import explain, listing, names
 from ncuroof.present.explanations.path import node_lines, path_lines
 from ncuroof.present.explanations.printed_names import meant
 from ncuroof.present.explanations.words import in_plain_words, load_words
-from ncuroof.present.format import label
 from ncuroof.present.kernel_rows import kernel_rows
 from ncuroof.present.page.explained import explained
+from ncuroof.wording import label
 from tests.cli.running import run_main
 from tests.support import demo
 

@@ -10,7 +10,7 @@ from importlib import resources
 import pytest
 
 import ncuroof
-from ncuroof.present import format as text
+from ncuroof import wording
 from ncuroof.present.explanations.explain import explain
 from ncuroof.present.page.render import render_page
 from ncuroof.resources import folder
@@ -230,8 +230,8 @@ def test_the_script_writes_numbers_as_the_rest_of_the_program_does(browser, tmp_
         f"{json.dumps(values)}.map(v => [duration(v), share(v), scaled(v), scaled(v, 'FLOP/s'), scaled(v, 'B', [-3, 6])])"
     )
     for value, line in zip(values, written, strict=True):
-        own = [text.duration(value), text.share(value), text.scaled(value), text.flop_rate(value)]
-        assert line == [*own, text.scaled(value, "B", exponents=(-3, 6))], value
+        own = [wording.duration(value), wording.share(value), wording.scaled(value), wording.flop_rate(value)]
+        assert line == [*own, wording.scaled(value, "B", exponents=(-3, 6))], value
 
 
 def axe():

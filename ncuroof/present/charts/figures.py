@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from ncuroof.present import format as text
+from ncuroof import wording
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.judged_roofs import at_the_launches_clock
 from ncuroof.present.charts.views import FLOP, View, is_plottable
@@ -73,7 +73,7 @@ def chart(
     } | _without_dots(drawn, dots)
     if view is FLOP:
         drawn = at_the_launches_clock(drawn, kernels, counted)
-    unit = text.work_units(
+    unit = wording.work_units(
         [roof["name"] for roof in drawn if roof["kind"] == "compute"]
         + [point.get("precision") or "" for point in points]
     )
@@ -121,12 +121,12 @@ def _per_second(unit: str) -> str:
 
 def _rate_tick(written: str, unit: str) -> str:
     """Return a rate for an axis: "1 TFLOP/s", "1 TOP/s" for integers only, "1 T" where the title names both units."""
-    return text.trimmed(written.replace("FLOP/s", "" if " or " in unit else f"{unit}/s")).rstrip()
+    return wording.trimmed(written.replace("FLOP/s", "" if " or " in unit else f"{unit}/s")).rstrip()
 
 
 def _intensity_tick(value: float) -> str:
     """Return a round number without a unit, short enough for an axis: "0.01", "1000", "10k"."""
-    return f"{value:.15g}" if value < _LEAST_PREFIXED else text.trimmed(text.scaled(value)).replace(" ", "")
+    return f"{value:.15g}" if value < _LEAST_PREFIXED else wording.trimmed(wording.scaled(value)).replace(" ", "")
 
 
 def _without_dots(drawn: Iterable[Record], dots: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
@@ -198,7 +198,7 @@ def _roofs(
         else:
             steepest = _highest([*(shown_at_first if stands_in else of_source), *standing_in], "bandwidth")
             ends = _flat(per_s, steepest, far)
-            unit = text.work_units(ceiling["name"] for ceiling in same)
+            unit = wording.work_units(ceiling["name"] for ceiling in same)
             amount = _in_units(view.write_rate(per_s), unit)
         lines.append(_roof(same, ends, amount, stands_in=stands_in))
     return lines
@@ -233,11 +233,11 @@ def _coinciding(ceilings: Sequence[Record]) -> dict[tuple[str, float], list[Reco
 
 def _roof(ceilings: Sequence[Record], ends: _Ends, amount: str, *, stands_in: bool) -> dict[str, Any]:
     source = ceilings[0]["source"]
-    short = ", ".join(text.label(ceiling["name"]) for ceiling in ceilings)
+    short = ", ".join(wording.label(ceiling["name"]) for ceiling in ceilings)
     if source != CeilingSource.COUNTERS:
         short = f"{short} {source}"
     if ceilings[0].get("at_hz"):
-        short = f"{short} at {text.scaled(ceilings[0]['at_hz'], 'Hz')}"
+        short = f"{short} at {wording.scaled(ceilings[0]['at_hz'], 'Hz')}"
     return {
         "kind": ceilings[0]["kind"],
         "names": [ceiling["name"] for ceiling in ceilings],

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ncuroof import wording
 from ncuroof.diagnosis import load_rules
-from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import dot_sizes_px
 from ncuroof.present.charts.views import View
@@ -91,21 +91,21 @@ def _dot(launches: Sequence[Record], view: View, level: str, size_px: float, of_
 
 
 def _name(kernel: Record) -> str:
-    return f"#{kernel['id']} {text.kernel_name(kernel, _MOST_NAME)}"
+    return f"#{kernel['id']} {wording.kernel_name(kernel, _MOST_NAME)}"
 
 
 def _of_group(group: Record, total_ns: float | None) -> str:
     """Return "12 launches, 210 µs to 290 µs each (±8.3 %), 3.00 ms in all, 16.2 % of the run"."""
     duration_ns, n_launches = group["duration_ns"], group["n_launches"]
-    time = text.duration(duration_ns) + (" in all" if n_launches > 1 else "")
-    share = f"{text.share(duration_ns / total_ns)} of the run" if duration_ns is not None and total_ns else ""
-    return ", ".join(filter(None, (text.launches(n_launches), extremes(group), time, share)))
+    time = wording.duration(duration_ns) + (" in all" if n_launches > 1 else "")
+    share = f"{wording.share(duration_ns / total_ns)} of the run" if duration_ns is not None and total_ns else ""
+    return ", ".join(filter(None, (wording.launches(n_launches), extremes(group), time, share)))
 
 
 def _bound(kernel: Record) -> str:
     """Return "memory-bound, DRAM"."""
     limiter = kernel.get("limiter")
-    return ", ".join([verdict_title(kernel["verdict"]), *([] if limiter is None else [text.label(limiter)])])
+    return ", ".join([verdict_title(kernel["verdict"]), *([] if limiter is None else [wording.label(limiter)])])
 
 
 def verdict_title(name: str) -> str:
@@ -115,10 +115,10 @@ def verdict_title(name: str) -> str:
 
 def _place(point: Record, spread: tuple[float, float] | None, view: View) -> Iterator[str]:
     """Yield where a point lies ("DRAM, FP32: 0.5 FLOP/B, 1 TFLOP/s, 80 % of its roof"), then the spread of rates if any."""
-    where = ", ".join(text.label(name) for name in (point["level"], point.get("precision")) if name)
-    roof = f", {text.share(point['roof_frac'])} of its roof" if point["roof_frac"] is not None else ""
+    where = ", ".join(wording.label(name) for name in (point["level"], point.get("precision")) if name)
+    roof = f", {wording.share(point['roof_frac'])} of its roof" if point["roof_frac"] is not None else ""
     place = f"{where}: {view.write_intensity(point[view.intensity])}, {view.write_rate(point[view.rate])}{roof}"
-    yield text.in_operations(place, point.get("precision"))
+    yield wording.in_operations(place, point.get("precision"))
     if spread is not None:
         ends = f"{view.write_rate(spread[0])} to {view.write_rate(spread[1])} over its launches"
-        yield text.in_operations(ends, point.get("precision"))
+        yield wording.in_operations(ends, point.get("precision"))

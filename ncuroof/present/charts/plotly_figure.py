@@ -9,8 +9,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ncuroof import wording
 from ncuroof.errors import MissingExtraError, UnknownNameError
-from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import LEVELS, chart
 from ncuroof.present.charts.group_dots import Dot, group_dots, verdict_title
@@ -88,7 +88,7 @@ def _known(kind: str, value: object, known: Sequence[Any]) -> Any:
 
 
 def _escaped(words: str) -> str:
-    return text.printable(words).translate(_ESCAPES)
+    return wording.printable(words).translate(_ESCAPES)
 
 
 def _is_shown(roof: Record, drawn: Record) -> bool:
@@ -163,11 +163,11 @@ def _error_bars(dots: Sequence[Dot], colour: str) -> Part:
 
 def _layout(document: Record, device: int, view: View, *remarks: str) -> Part:
     """Return the layout without axes and roof labels."""
-    names = [text.gpu_name(each) for each in document["devices"][device : device + 1]]
+    names = [wording.gpu_name(each) for each in document["devices"][device : device + 1]]
     if any(source.get("simulated") for source in document["sources"]):
         remarks = ("simulated: written by ncuroof, not recorded on a GPU", *remarks)
     subtitle = {"text": _escaped(" · ".join(remarks)), "font": {"size": 12, "color": _SOFT}}
-    title = _escaped(text.shortened(": ".join([view.label, f"GPU {device}", *names]), _MOST_TITLE))
+    title = _escaped(wording.shortened(": ".join([view.label, f"GPU {device}", *names]), _MOST_TITLE))
     return {
         "width": _WIDTH_PX,
         "height": _HEIGHT_PX,
@@ -192,8 +192,8 @@ def _layout(document: Record, device: int, view: View, *remarks: str) -> Part:
 
 def _remarks(dots: Sequence[Dot | None], level: str, view: View) -> list[str]:
     n_without = sum(dot is None for dot in dots)
-    without = f"{n_without} of {text.counted(len(dots), 'group')} of equal launches without a dot"
-    return [f"{view.counted} {text.label(level)}", *([without] if n_without else [])]
+    without = f"{n_without} of {wording.counted(len(dots), 'group')} of equal launches without a dot"
+    return [f"{view.counted} {wording.label(level)}", *([without] if n_without else [])]
 
 
 def _reason(document: Record, levels: Sequence[str], level: str | None, view: View) -> Part:
@@ -203,9 +203,9 @@ def _reason(document: Record, levels: Sequence[str], level: str | None, view: Vi
     elif level is None or not levels:
         reason = view.no_chart
     else:
-        others = ", ".join(map(text.label, levels))
+        others = ", ".join(map(wording.label, levels))
         reason = (
-            f"There is no chart: at {text.label(level)} no kernel of this GPU has a dot. There are dots at {others}."
+            f"There is no chart: at {wording.label(level)} no kernel of this GPU has a dot. There are dots at {others}."
         )
     place = {"x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper", "showarrow": False}
     hidden = {"visible": False}

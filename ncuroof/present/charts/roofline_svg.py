@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 
-from ncuroof.present.format import byte_rate, flop_rate, label, shortened, trimmed, work_units
+from ncuroof.wording import byte_rate, flop_rate, label, shortened, trimmed, work_units
 
 _WIDTH, _HEIGHT = 900, 560
 _LEFT, _RIGHT, _TOP, _BOTTOM = 86, 24, 44, 64

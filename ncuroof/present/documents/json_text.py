@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ncuroof._version import __version__
-from ncuroof.present.format import printable
+from ncuroof.wording import printable
 
 TOOL = {"name": "ncuroof", "version": __version__}
 """The block `tool` of every document."""

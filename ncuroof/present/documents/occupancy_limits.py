@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ncuroof.present import format as text
+from ncuroof import wording
 
 SMALL_BLOCK = 128
 """Threads per block that `occupancy.small_blocks_frac` assumes."""
@@ -46,7 +46,7 @@ def _smaller_blocks(row: Mapping[str, Any]) -> list[str]:
     n_threads = row.get("launch.n_threads_per_block")
     if now is None or then is None or n_threads is None or n_threads <= SMALL_BLOCK or then < now + _LEAST_GAIN_FRAC:
         return []
-    return [f"blocks of {SMALL_BLOCK} threads ({text.share(then)} occupancy at the same registers per thread)"]
+    return [f"blocks of {SMALL_BLOCK} threads ({wording.share(then)} occupancy at the same registers per thread)"]
 
 
 def limiters_in_words(limiters: Sequence[str], row: Mapping[str, Any]) -> str:
@@ -69,9 +69,7 @@ def _one_more(limiter: str, row: Mapping[str, Any]) -> str:
     if limiter == "shared_memory":
         now, then = row["launch.shared_bytes_per_block"], row["occupancy.shared_bytes_for_one_more_block"]
         if _is_reachable(now, then):
-            return (
-                f" ({text.kibibytes(now)} per block; at {text.kibibytes(then)} one more block fits{_occupancies(row)})"
-            )
+            return f" ({wording.kibibytes(now)} per block; at {wording.kibibytes(then)} one more block fits{_occupancies(row)})"
     return ""
 
 
@@ -81,8 +79,8 @@ def _occupancies(row: Mapping[str, Any]) -> str:
     if one_more is None or one_more > 1:
         return ""
     is_beyond = most is not None and most > one_more + _SAME_FRAC
-    assumed = f"; the gain assumes up to {text.share(most)}" if is_beyond else ""
-    return f", {text.share(one_more)} occupancy{assumed}"
+    assumed = f"; the gain assumes up to {wording.share(most)}" if is_beyond else ""
+    return f", {wording.share(one_more)} occupancy{assumed}"
 
 
 def _is_reachable(now: float | None, then: float | None) -> bool:

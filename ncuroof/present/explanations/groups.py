@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from ncuroof.metrics import load_catalogue
-from ncuroof.present.format import first_sentence
+from ncuroof.wording import first_sentence
 
 STALLS = "stalls."
 """Prefix of the quantities of stall reasons."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ncuroof import wording
 from ncuroof.diagnosis.conditions import Condition
 from ncuroof.diagnosis.rules import VERDICT_PREFIX, Node
-from ncuroof.present import format as text
 
 _YES, _NO, _NOT_KNOWN = "yes", "no", "not known"
 _ALWAYS_ANSWERED = ("not ", "known ", "missing")
@@ -87,4 +87,4 @@ def condition(asked: Condition) -> str:
     """Return a condition as text: "occupancy.waves ≥ 1"."""
     if asked.threshold is None:
         return f"{asked.quantity} is missing"
-    return f"{asked.quantity} {text.operator(asked.op)} {asked.threshold:g}"
+    return f"{asked.quantity} {wording.operator(asked.op)} {asked.threshold:g}"

@@ -11,7 +11,7 @@ from ncuroof.metrics.families import USER, load_families, title
 from ncuroof.present.explanations.columns import columns_by_name, load_columns, load_limiters, load_page_columns
 from ncuroof.present.explanations.quantity_label import quantity_label
 from ncuroof.present.explanations.words import load_words
-from ncuroof.present.format import label
+from ncuroof.wording import label
 
 _CUT = "…"
 _BETWEEN_WORDS = re.compile(r"[\s_.·-]+")

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from ncuroof.present.format import label
 from ncuroof.resources import profile_file
+from ncuroof.wording import label
 
 
 @dataclass(frozen=True, slots=True)

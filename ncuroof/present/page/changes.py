@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from ncuroof.present import format as text
+from ncuroof import wording
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.views import is_plottable
 from ncuroof.present.texts.comparison import changed_lines, how_matched, match_name, moved, outcome, side
@@ -67,7 +67,7 @@ def changes(comparison: Record) -> Changes:
 def distinct_labels(*labels: str) -> list[str]:
     """Return the names of runs without their folders, unless these are what tells them apart."""
     names = [label.replace("\\", "/").rpartition("/")[2] for label in labels]
-    return [text.printable(name) for name in (names if len(set(names)) == len(names) else labels)]
+    return [wording.printable(name) for name in (names if len(set(names)) == len(names) else labels)]
 
 
 def arrows(comparison: Record | None, kernels: Sequence[Record]) -> list[list[Any]]:
@@ -91,10 +91,10 @@ def _matched(match: Record) -> ChangeLine:
     was, became = match["duration_ns"]
     return ChangeLine(
         id=str(ids[0]) if ids else "",
-        name=text.shortened(match_name(match), _MOST_NAME),
-        before=text.duration(was),
-        after=text.duration(became),
-        recoverable=" → ".join(map(text.duration, match["recoverable_ns"])),
+        name=wording.shortened(match_name(match), _MOST_NAME),
+        before=wording.duration(was),
+        after=wording.duration(became),
+        recoverable=" → ".join(map(wording.duration, match["recoverable_ns"])),
         sentence=match["sentence"],
         places=changed_lines(match),
         how=how_matched(match) or "same name and shape",
@@ -102,16 +102,16 @@ def _matched(match: Record) -> ChangeLine:
 
 
 def _alone(group: Record, kind: str, side: int) -> ChangeLine:
-    times = [text.MISSING, text.MISSING]
-    times[side] = text.duration(group["duration_ns"])
-    name = text.kernel_name(group, _MOST_NAME)
+    times = [wording.MISSING, wording.MISSING]
+    times[side] = wording.duration(group["duration_ns"])
+    name = wording.kernel_name(group, _MOST_NAME)
     return ChangeLine(
         id=str(group["ids"][0]) if side and group["ids"] else "",
         name=name,
         before=times[0],
         after=times[1],
-        recoverable=text.MISSING,
-        sentence=f"{kind}: {text.launches(group['n_launches'])}",
+        recoverable=wording.MISSING,
+        sentence=f"{kind}: {wording.launches(group['n_launches'])}",
         places=(),
         how="",
     )

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
+from ncuroof import wording
 from ncuroof.diagnosis import Rules
-from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.page.changes import Changes, changes
 from ncuroof.present.page.data import dram_intensity
@@ -159,7 +159,7 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
         debug_builds=debug_build_sentence(
             summary["n_debug_builds"], summary["n_kernels"], summary["debug_build_frac"], gpu_time(weighting)
         ),
-        failed=failed_sentence([text.kernel_name(kernel) for kernel in kernels if kernel["failed"]]),
+        failed=failed_sentence([wording.kernel_name(kernel) for kernel in kernels if kernel["failed"]]),
         weighting=weighting_sentences(weighting) if weighting else (),
         not_the_run=not_the_run_sentences(weighting, command_lines)
         if weighting
@@ -181,7 +181,7 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
 
 
 def _columns(kernels: Sequence[Record]) -> list[tuple[str, str, str]]:
-    unit = text.work_units(kernel.get("dominant_precision") or "" for kernel in kernels)
+    unit = wording.work_units(kernel.get("dominant_precision") or "" for kernel in kernels)
     return [(key, title.replace("FLOP", unit.rpartition(" or ")[2]), kind) for key, title, kind in COLUMNS]
 
 
@@ -201,14 +201,14 @@ def _row(kernel: Record, row: LaunchRow, total_ns: float | None, rules: Rules, n
         cells={
             "id": str(kernel["id"]),
             "launches": str(row.n_launches),
-            "time": text.duration(row.duration_ns),
-            "share": text.share(row.duration_ns / total_ns if row.duration_ns is not None and total_ns else None),
-            "recoverable": text.duration(row.recoverable_ns),
-            "limiter": text.label(kernel.get("limiter")),
-            "intensity": text.scaled(dram_intensity(kernel)),
-            "efficiency": text.share(kernel.get("min_time_frac")),
-            "memory": text.share(utilisation.get("memory")),
-            "compute": text.share(utilisation.get("compute")),
+            "time": wording.duration(row.duration_ns),
+            "share": wording.share(row.duration_ns / total_ns if row.duration_ns is not None and total_ns else None),
+            "recoverable": wording.duration(row.recoverable_ns),
+            "limiter": wording.label(kernel.get("limiter")),
+            "intensity": wording.scaled(dram_intensity(kernel)),
+            "efficiency": wording.share(kernel.get("min_time_frac")),
+            "memory": wording.share(utilisation.get("memory")),
+            "compute": wording.share(utilisation.get("compute")),
             "finding": finding["title"] if finding else "",
         },
         verdict=kernel["verdict"],
@@ -228,7 +228,7 @@ def _top(document: Record, rules: Rules, names: Sequence[str]) -> list[KernelRow
     return [
         replace(
             row,
-            cells={**row.cells, "launches": text.launches(group["n_launches"]), "extremes": extremes(group)},
+            cells={**row.cells, "launches": wording.launches(group["n_launches"]), "extremes": extremes(group)},
         )
         for row, group in zip(rows, document["groups"], strict=False)
         if group["recoverable_ns"]
@@ -248,7 +248,7 @@ def _source(source: Record) -> SourceFacts:
         file=source["file"],
         facts=[(label, value) for label, value in facts.items() if value],
         command_line=source.get("command_line") or "",
-        n_sections=text.counted(len(source.get("sections") or ()), "section"),
+        n_sections=wording.counted(len(source.get("sections") or ()), "section"),
         sections=source.get("sections") or (),
         damage=source.get("damage") or "",
     )
@@ -259,12 +259,13 @@ def _device(index: int, device: Record, kernels: Sequence[Record]) -> tuple[str,
         kernel["sm_clock_hz"] for kernel in kernels if kernel.get("device") == index and kernel.get("sm_clock_hz")
     ]
     low, middle, high = (
-        text.quantity(choose(clocks), "hz") if clocks else text.MISSING for choose in (min, statistics.median, max)
+        wording.quantity(choose(clocks), "hz") if clocks else wording.MISSING
+        for choose in (min, statistics.median, max)
     )
     lock = locked_clock_remark([kernel.get("caveats") or () for kernel in kernels if kernel.get("device") == index])
-    return text.gpu_name(device), [
-        ("SMs", text.quantity(device.get("sm_count"), "count")),
-        ("compute capability", device.get("compute_capability") or text.MISSING),
+    return wording.gpu_name(device), [
+        ("SMs", wording.quantity(device.get("sm_count"), "count")),
+        ("compute capability", device.get("compute_capability") or wording.MISSING),
         ("SM clock, measured", (middle if low == high else f"{middle} (median; {low} to {high})") + lock),
         ("data sheet", device.get("profile") or "none for this GPU"),
     ]
@@ -274,13 +275,13 @@ def _totals(document: Record) -> list[tuple[str, str]]:
     summary, utilisation = document["summary"], (document.get("expected") or {}).get("utilisation")
     mfu = [] if utilisation is None else [("MFU", mfu_value(utilisation, summary.get("weighting")))]
     duration_ns, recoverable_ns = summary["duration_ns"], summary["recoverable_ns"]
-    recorded = text.quantity(summary["n_kernels"], "count")
-    part = f" ({text.share(recoverable_ns / duration_ns)})" if recoverable_ns is not None and duration_ns else ""
+    recorded = wording.quantity(summary["n_kernels"], "count")
+    part = f" ({wording.share(recoverable_ns / duration_ns)})" if recoverable_ns is not None and duration_ns else ""
     return [
-        ("GPU time", text.duration(duration_ns)),
-        ("above the roofline", text.duration(recoverable_ns) + part),
+        ("GPU time", wording.duration(duration_ns)),
+        ("above the roofline", wording.duration(recoverable_ns) + part),
         ("launches", recorded + (f" profiled, representing {summary['n_launches']}" if "weighting" in summary else "")),
-        ("failed to profile", text.quantity(summary["n_failed"], "count")),
+        ("failed to profile", wording.quantity(summary["n_failed"], "count")),
         *mfu,
     ]
 
@@ -293,9 +294,9 @@ def _verdict_shares(summary: Record, rules: Rules) -> Iterable[VerdictShare]:
             name=name,
             title=rules.verdicts[name].title,
             doc=rules.verdicts[name].doc,
-            launches=text.launches(share["n_launches"]),
-            duration=text.duration(share["duration_ns"]),
-            share=text.share(share["share_frac"]),
+            launches=wording.launches(share["n_launches"]),
+            duration=wording.duration(share["duration_ns"]),
+            share=wording.share(share["share_frac"]),
             width=f"{width:.1f}",
             offset=f"{offset:.1f}",
         )

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ncuroof import wording
 from ncuroof.diagnosis import Rules
 from ncuroof.metrics import Catalogue
 from ncuroof.metrics.families import title
-from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import LEVELS, chart
 from ncuroof.present.charts.views import FLOP, VIEWS, View
@@ -55,16 +55,16 @@ def page_index(document: Record, rules: Rules, comparison: Record | None = None)
         "charts": _charts(document, texts, moved),
         "views": {view.name: view.label for view in VIEWS},
         "units": {view.name: {"intensity": view.intensity_unit, "rate": view.rate_unit} for view in VIEWS},
-        "levels": {level.value: text.label(level.value) for level in LEVELS},
+        "levels": {level.value: wording.label(level.value) for level in LEVELS},
         "gpuTime": gpu_time(document["summary"].get("weighting")),
         "verdicts": {name: verdict.title for name, verdict in rules.verdicts.items()} | {"failed": "failed"},
         "findings": {finding["id"]: finding["title"] for kernel in kernels for finding in kernel.get("findings") or ()},
         "families": {
             name: title(name) for name in sorted({kernel["family"] for kernel in kernels if kernel.get("family")})
         },
-        "precisions": {name: text.label(name) for name in sorted(precisions)},
-        "integers": [name for name in sorted(precisions) if text.work_units([name]) == "OP"],
-        "resources": {name: text.label(name) for name in RESOURCES},
+        "precisions": {name: wording.label(name) for name in sorted(precisions)},
+        "integers": [name for name in sorted(precisions) if wording.work_units([name]) == "OP"],
+        "resources": {name: wording.label(name) for name in RESOURCES},
         "ranges": _ranges(kernels),
         "arrows": moved,
         "targets": targets(document),
@@ -102,12 +102,14 @@ def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
     counted = [_counted(kernel) for kernel in kernels]
     return {
         "id": [kernel["id"] for kernel in kernels],
-        "name": [texts.add(kernel["name"] or text.kernel_name(kernel)) for kernel in kernels],
+        "name": [texts.add(kernel["name"] or wording.kernel_name(kernel)) for kernel in kernels],
         "short": list(map(texts.add, launch_names(kernels))),
         "device": [kernel.get("device") for kernel in kernels],
         "failed": [bool(kernel["failed"]) for kernel in kernels],
         "verdict": [kernel["verdict"] for kernel in kernels],
-        "limiter": [_cell(text.label(name) if (name := kernel.get("limiter")) else None, texts) for kernel in kernels],
+        "limiter": [
+            _cell(wording.label(name) if (name := kernel.get("limiter")) else None, texts) for kernel in kernels
+        ],
         "family": [kernel.get("family") for kernel in kernels],
         "precision": [kernel.get("dominant_precision") for kernel in kernels],
         "range": [texts.add(RANGE_MARK.join(kernel.get("nvtx") or ())) for kernel in kernels],
@@ -121,7 +123,7 @@ def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
         "worth": [finding["id"] if finding else None for finding in counted],
         "gain_ns": [rounded(finding["gain_ns"]) if finding else None for finding in counted],
         "min_time_by": [
-            _cell(text.label(by) if (by := kernel.get("min_time_by")) else None, texts) for kernel in kernels
+            _cell(wording.label(by) if (by := kernel.get("min_time_by")) else None, texts) for kernel in kernels
         ],
         "finding": [_cell(finding["title"] if finding else None, texts) for finding in findings],
         "utilisation": {
@@ -212,7 +214,7 @@ def _ranges(kernels: Sequence[Record]) -> list[str]:
     """Return the NVTX ranges of the launches, outer ranges before those nested in them."""
     paths = {tuple(kernel.get("nvtx") or ()) for kernel in kernels}
     prefixes = {path[:length] for path in paths for length in range(1, len(path) + 1)}
-    return [text.printable(RANGE_MARK.join(path)) for path in sorted(prefixes)[:_MOST_RANGES]]
+    return [wording.printable(RANGE_MARK.join(path)) for path in sorted(prefixes)[:_MOST_RANGES]]
 
 
 def _cell(value: str | None, texts: Texts) -> str | int | None:

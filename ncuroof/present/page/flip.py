@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ncuroof import wording
 from ncuroof.diagnosis import Rules
-from ncuroof.present import format as text
 from ncuroof.words import Verdict
 
 _SIDES = {"memory": "the memory side", "compute": "the SMs"}
@@ -25,9 +25,9 @@ def flip_sentence(kernel: Mapping[str, Any], rules: Rules) -> str:
     side = _SIDES[key]
     if kernel["verdict"] == Verdict.LATENCY:
         now = kernel[group][key]
-        wanted = text.share(now * factor)
-        return f"Would be {becomes} if {side} were {wanted} busy instead of {text.share(now)}."
-    less = f"Would be {becomes} if {side} had {text.share(1 - factor)} less to do"
+        wanted = wording.share(now * factor)
+        return f"Would be {becomes} if {side} were {wanted} busy instead of {wording.share(now)}."
+    less = f"Would be {becomes} if {side} had {wording.share(1 - factor)} less to do"
     if kernel["verdict"] == Verdict.BALANCED:
         return f"{less}."
     return f"{less}, and {rules.verdicts[_OTHER[key]].title} with still less."

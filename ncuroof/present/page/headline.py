@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ncuroof import wording
 from ncuroof.diagnosis import Rules
-from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.explanations.words import in_plain_words
 from ncuroof.present.page.launch_names import launch_names
@@ -47,11 +47,13 @@ def _bound_by(document: Record, rules: Rules, of_time: str) -> str:
         return ""
     first, *others = ranked
     if first == "unknown":
-        return f"For {text.share(shares[first])} of {of_time}, the report lacks the counters for a verdict."
-    sentence = f"{text.share(shares[first])} of {of_time} is {rules.verdicts[first].title}{_mostly_by(document, first)}"
+        return f"For {wording.share(shares[first])} of {of_time}, the report lacks the counters for a verdict."
+    sentence = (
+        f"{wording.share(shares[first])} of {of_time} is {rules.verdicts[first].title}{_mostly_by(document, first)}"
+    )
     if others and shares[others[0]] >= _LEAST_SECOND_FRAC:
         other = "undetermined" if others[0] == "unknown" else rules.verdicts[others[0]].title
-        sentence += f", {text.share(shares[others[0]])} {other}"
+        sentence += f", {wording.share(shares[others[0]])} {other}"
     return f"{sentence}."
 
 
@@ -85,7 +87,7 @@ def _most_worth(document: Record) -> _Advice | None:
     for kernel in document["kernels"]:
         for finding in kernel.get("findings") or ():
             if actions and finding["id"] == actions[0]["finding"] and finding.get("is_most_worth"):
-                sentence = text.first_sentence(finding["advice"])
+                sentence = wording.first_sentence(finding["advice"])
                 gains.setdefault(sentence, []).append((finding["gain_ns"] * kernel.get("weight", 1.0), kernel))
     if not gains:
         return None
@@ -128,7 +130,7 @@ def _for_the_longest(document: Record, kernels: Sequence[Record], which: str = "
     longest = max(timed, key=lambda kernel: kernel["duration_ns"] * kernel.get("weight", 1.0))
     finding = next(iter(longest.get("findings") or ()), None)
     if finding is not None:
-        return f"Start with {_name(document, longest)}, {which}: {text.first_sentence(finding['advice'])}"
+        return f"Start with {_name(document, longest)}, {which}: {wording.first_sentence(finding['advice'])}"
     if is_on_shared_slice(longest):
         return f"To learn more, {SHARED_SLICE}."
     options = collect_options(entry["collect"] for entry in longest.get("missing") or ())
@@ -139,7 +141,7 @@ def _for_the_longest(document: Record, kernels: Sequence[Record], which: str = "
 
 def _name(document: Record, kernel: Record) -> str:
     kernels = document["kernels"]
-    return text.printable(launch_names(kernels, _MOST_NAME)[kernels.index(kernel)])
+    return wording.printable(launch_names(kernels, _MOST_NAME)[kernels.index(kernel)])
 
 
 def _gives(document: Record, most: _Advice) -> str:
@@ -148,12 +150,12 @@ def _gives(document: Record, most: _Advice) -> str:
         return ""
     weighting = document["summary"].get("weighting")
     all_together = together(document)
-    first = f"That saves up to {text.share(most.gain_ns / duration_ns)} of {gpu_time(weighting)}"
+    first = f"That saves up to {wording.share(most.gain_ns / duration_ns)} of {gpu_time(weighting)}"
     if actions[0].get("needs_more_work"):
         first += f" {PER_WORK}"
     if rest := round(actions[0]["n_launches"] - most.n_launches):
         others = f"in {rest} more {'launch' if rest == 1 else 'launches'}"
-        first += f" ({text.share(actions[0]['share_frac'])} with the same finding {others})"
+        first += f" ({wording.share(actions[0]['share_frac'])} with the same finding {others})"
     if not all_together:
         return f"{first}."
     if (n_first := document["summary"]["outlook"]["n_first"]) > 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncuroof.present.format import printable
+from ncuroof.wording import printable
 
 _LEAST_LENGTH = 12
 """Shorter texts are stored in place, which takes less space than a number and a table entry."""

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ncuroof import wording
 from ncuroof.diagnosis import UNEVEN, Rules
 from ncuroof.metrics import Catalogue, quantity_unit
 from ncuroof.metrics.families import title
-from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.documents.analysis import ABOVE_ROOF
 from ncuroof.present.page.flip import flip_sentence
@@ -124,21 +124,21 @@ class KernelDetails:
             cause = rules.get(kernel.get("above_roof_cause") or "")
             meaning += " None of this kernel's checks explains it." if cause is None else f" Likely cause: {cause.doc}"
         if name == UNEVEN:
-            meaning += f" This one took {text.duration(kernel['duration_ns'])}; it represents {_stood_for(kernel)}."
+            meaning += f" This one took {wording.duration(kernel['duration_ns'])}; it represents {_stood_for(kernel)}."
         return self._texts.add(meaning)
 
     def _summary(self, kernel: Record) -> Cell:
         parts = []
         if kernel.get("limiter"):
-            parts.append(f"limited by {text.label(kernel['limiter'])}")
+            parts.append(f"limited by {wording.label(kernel['limiter'])}")
         if kernel.get("confidence"):
             parts.append(f"{kernel['confidence']} confidence")
         if kernel.get("side"):
             sides = {"memory": "left of the ridge", "near_ridge": "near the ridge", "compute": "right of the ridge"}
             parts.append(f"DRAM intensity {sides[kernel['side']]}")
         if (stood_for := kernel.get("n_represented")) not in {None, 1} and kernel["duration_ns"] is not None:
-            together = text.duration(kernel["duration_ns"] * kernel["weight"])
-            parts.append(f"represents {text.launch_count(stood_for)} launches, {together} together")
+            together = wording.duration(kernel["duration_ns"] * kernel["weight"])
+            parts.append(f"represents {wording.launch_count(stood_for)} launches, {together} together")
         return self._texts.add("; ".join(parts))
 
     def _step(self, step: Record, kernel: Record) -> list[Any]:
@@ -152,9 +152,9 @@ class KernelDetails:
             self._cells.written(quantity, step["value"]),
             ""
             if is_known
-            else f"{text.operator(step['op'])} {text.threshold(step['threshold'], quantity_unit(quantity))}",
+            else f"{wording.operator(step['op'])} {wording.threshold(step['threshold'], quantity_unit(quantity))}",
             step["outcome"],
-            f"excludes L2's own throughput, {text.share(beyond)}" if is_beyond else "",
+            f"excludes L2's own throughput, {wording.share(beyond)}" if is_beyond else "",
         ]
 
     def _beyond(self, kernel: Record) -> list[list[Cell]]:
@@ -166,7 +166,7 @@ class KernelDetails:
     def _finding(self, kernel: Record, finding: Record) -> dict[str, Any]:
         gain_ns, duration_ns = finding.get("gain_ns"), kernel["duration_ns"]
         gain_frac = gain_ns / duration_ns if gain_ns is not None and duration_ns else None
-        gain = f"up to {text.duration(gain_ns)} ({text.share(gain_frac)} of its time)"
+        gain = f"up to {wording.duration(gain_ns)} ({wording.share(gain_frac)} of its time)"
         return {
             "title": self._texts.add(finding["title"]),
             "severity": finding["severity"],
@@ -176,7 +176,7 @@ class KernelDetails:
             "gain": gain if gain_ns is not None else None,
             "basis": self._texts.add(finding.get("gain_basis") or ""),
             "waste": [
-                f"{text.byte_count(waste['bytes'])} at {text.label(level)} ({text.share(waste['frac'])} of its traffic)"
+                f"{wording.byte_count(waste['bytes'])} at {wording.label(level)} ({wording.share(waste['frac'])} of its traffic)"
                 for level, waste in finding.get("waste", {}).items()
             ],
             "evidence": [self._cells.row(item["quantity"], item["value"]) for item in finding.get("evidence") or ()],
@@ -209,7 +209,7 @@ class KernelDetails:
         return [
             self._texts.add(rule.get("title") or rule["id"]),
             self._texts.add(plain_message(rule["message"])),
-            "" if speedup is None else f"estimated speedup {text.share(speedup)}{scope}",
+            "" if speedup is None else f"estimated speedup {wording.share(speedup)}{scope}",
         ]
 
     def _missing(self, missing: Sequence[Record]) -> dict[str, Any]:
@@ -220,38 +220,38 @@ class KernelDetails:
 
     def _facts(self, kernel: Record) -> list[list[Cell]]:
         launch, process = kernel.get("launch") or {}, kernel.get("process") or {}
-        set_by = f", set by {text.label(by)}" if (by := kernel.get("min_time_by")) else ""
+        set_by = f", set by {wording.label(by)}" if (by := kernel.get("min_time_by")) else ""
         times = {
-            "time": text.duration(kernel["duration_ns"]),
-            "roofline time": text.duration(kernel.get("min_time_ns")) + set_by,
-            "above the roofline": text.duration(kernel.get("recoverable_ns")),
+            "time": wording.duration(kernel["duration_ns"]),
+            "roofline time": wording.duration(kernel.get("min_time_ns")) + set_by,
+            "above the roofline": wording.duration(kernel.get("recoverable_ns")),
         }
         launched = {
             "represents": _stood_for(kernel),
-            "grid": text.extent(kernel.get("grid")),
-            "block": text.extent(kernel.get("block")),
-            "registers per thread": text.quantity(launch.get("n_registers_per_thread"), "count"),
-            "shared memory per block": text.kibibytes(launch.get("shared_bytes_per_block")),
-            "SM clock": text.quantity(kernel.get("sm_clock_hz"), "hz"),
-            "replay passes": text.quantity(kernel.get("passes"), "count"),
-            "NVTX": " › ".join(kernel.get("nvtx") or ()) or text.MISSING,
-            "process": f"{process['name'] or '?'} ({process['id']})" if process else text.MISSING,
+            "grid": wording.extent(kernel.get("grid")),
+            "block": wording.extent(kernel.get("block")),
+            "registers per thread": wording.quantity(launch.get("n_registers_per_thread"), "count"),
+            "shared memory per block": wording.kibibytes(launch.get("shared_bytes_per_block")),
+            "SM clock": wording.quantity(kernel.get("sm_clock_hz"), "hz"),
+            "replay passes": wording.quantity(kernel.get("passes"), "count"),
+            "NVTX": " › ".join(kernel.get("nvtx") or ()) or wording.MISSING,
+            "process": f"{process['name'] or '?'} ({process['id']})" if process else wording.MISSING,
             "stream": _written(kernel.get("stream")),
             "context": _written(kernel.get("context")),
-            "kind": kernel.get("workload") or text.MISSING,
-            "source": title(family) if (family := kernel.get("family")) else text.MISSING,
-            "report": self._file_by_source.get(kernel.get("source", -1), text.MISSING),
+            "kind": kernel.get("workload") or wording.MISSING,
+            "source": title(family) if (family := kernel.get("family")) else wording.MISSING,
+            "report": self._file_by_source.get(kernel.get("source", -1), wording.MISSING),
         }
-        known = {label: value for label, value in launched.items() if value != text.MISSING}
+        known = {label: value for label, value in launched.items() if value != wording.MISSING}
         return [[self._texts.add(label), self._texts.add(value)] for label, value in (times | known).items()]
 
     def _lines(self, lines: Iterable[Record]) -> list[list[Cell]]:
         rows: list[list[Cell]] = [
             [
-                text.share(line["frac"]),
+                wording.share(line["frac"]),
                 self._texts.add(": ".join(filter(None, (place(line), line_text(line))))),
-                self._texts.add(" for ".join(filter(None, (text.label(line["stall"]), waits_for(line))))),
-                text.quantity(line["value"], "count"),
+                self._texts.add(" for ".join(filter(None, (wording.label(line["stall"]), waits_for(line))))),
+                wording.quantity(line["value"], "count"),
             ]
             for line in lines
         ]
@@ -261,24 +261,24 @@ class KernelDetails:
         limiters = (kernel.get("occupancy") or {}).get("limiters")
         if not limiters:
             return []
-        return [[self._cells.number("occupancy.limiters"), self._texts.add(", ".join(map(text.label, limiters)))]]
+        return [[self._cells.number("occupancy.limiters"), self._texts.add(", ".join(map(wording.label, limiters)))]]
 
 
 def _written(number: int | None) -> str:
-    return text.MISSING if number is None else str(number)
+    return wording.MISSING if number is None else str(number)
 
 
 def _stood_for(kernel: Record) -> str:
     """Return how many launches a profiled one represents, with their average, shortest and longest time where counted."""
     n_launches = kernel.get("n_represented")
     if n_launches is None or n_launches == 1:
-        return text.MISSING
+        return wording.MISSING
     shortest_ns, longest_ns = kernel.get("counted_shortest_ns"), kernel.get("counted_longest_ns")
     ends = (
         ""
         if None in (shortest_ns, longest_ns)
-        else f", from {text.duration(shortest_ns)} to {text.duration(longest_ns)}"
+        else f", from {wording.duration(shortest_ns)} to {wording.duration(longest_ns)}"
     )
     average_ns = kernel.get("counted_average_ns")
-    average = "" if average_ns is None else f", {text.duration(average_ns)} on average"
-    return f"{text.launch_count(n_launches)} launches{average}{ends}"
+    average = "" if average_ns is None else f", {wording.duration(average_ns)} on average"
+    return f"{wording.launch_count(n_launches)} launches{average}{ends}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ncuroof import wording
 from ncuroof.metrics.names import differences
-from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 
 MOST_NAME = 80
@@ -24,19 +24,19 @@ def launch_names(kernels: Sequence[Record], n_characters: int = MOST_NAME) -> li
     """
     full_names: dict[str, dict[str, None]] = {}
     for kernel in kernels:
-        full_names.setdefault(text.kernel_name(kernel), {})[kernel["name"] or ""] = None
+        full_names.setdefault(wording.kernel_name(kernel), {})[kernel["name"] or ""] = None
     words = {short: differences(full) for short, full in full_names.items() if len(full) > 1}
     return [
         _with(short, words.get(short, {}).get(kernel["name"] or "", ()), n_characters)
-        for kernel, short in zip(kernels, map(text.kernel_name, kernels), strict=True)
+        for kernel, short in zip(kernels, map(wording.kernel_name, kernels), strict=True)
     ]
 
 
 def _with(short: str, words: Sequence[str], n_characters: int) -> str:
     """Return a short name with as many of the last words as there is room for: the first ones are shared by more names."""
-    shown = [text.shortened(word, _MOST_WORD) for word in words]
+    shown = [wording.shortened(word, _MOST_WORD) for word in words]
     separator = " · " if shown else ""
     while len(shown) > 1 and _LEAST_OF_SHORT + len(separator) + len(", ".join(shown)) > n_characters:
         del shown[0]
     tail = separator + ", ".join(shown)
-    return text.shortened(short, n_characters - len(tail)) + tail
+    return wording.shortened(short, n_characters - len(tail)) + tail

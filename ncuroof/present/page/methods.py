@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from ncuroof import wording
 from ncuroof.diagnosis import Rules
 from ncuroof.diagnosis.conditions import Condition
 from ncuroof.metrics import quantity_unit
-from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.views import VIEWS, View
 
@@ -40,19 +40,23 @@ def methods(document: Record, rules: Rules) -> Methods:
         for kind, block in (("work", "work"), ("traffic", "bandwidth")):
             for name, entry in (kernel.get(block) or {}).items():
                 if entry:
-                    definitions[kind, text.label(name), entry["definition"]] = None
+                    definitions[kind, wording.label(name), entry["definition"]] = None
         if instructions := kernel.get("instructions"):
             definitions["work", "warp instructions", instructions["definition"]] = None
         for caveat in kernel.get("caveats") or ():
             n_by_caveat[caveat] = n_by_caveat.get(caveat, 0) + 1
-    names = [text.gpu_name(device) for device in document["devices"]]
+    names = [wording.gpu_name(device) for device in document["devices"]]
     return Methods(
         definitions=sorted(definitions),
         verdicts=[(verdict.title, verdict.doc) for verdict in rules.verdicts.values()],
         questions=[(node.question, _condition(node.condition)) for node in rules.nodes],
-        severities=[(name, text.threshold(value, "share")) for name, value in rules.severity.items()],
+        severities=[(name, wording.threshold(value, "share")) for name, value in rules.severity.items()],
         caveats=[
-            (text.label(name), rules.caveats[name].doc if name in rules.caveats else "", text.counted(n, "kernel"))
+            (
+                wording.label(name),
+                rules.caveats[name].doc if name in rules.caveats else "",
+                wording.counted(n, "kernel"),
+            )
             for name, n in sorted(n_by_caveat.items())
         ],
         ceilings=[_ceiling(ceiling, names, view) for view in VIEWS for ceiling in document.get(view.ceilings) or ()],
@@ -62,7 +66,7 @@ def methods(document: Record, rules: Rules) -> Methods:
 
 def _condition(condition: Condition) -> str:
     unit = quantity_unit(condition.quantity)
-    return f"{condition.quantity} {text.operator(condition.op)} {text.threshold(condition.threshold, unit)}"
+    return f"{condition.quantity} {wording.operator(condition.op)} {wording.threshold(condition.threshold, unit)}"
 
 
 def _ceiling(ceiling: Record, names: Sequence[str], view: View) -> tuple[str, str, str, str, str]:
@@ -70,8 +74,8 @@ def _ceiling(ceiling: Record, names: Sequence[str], view: View) -> tuple[str, st
     device = ceiling["device"]
     return (
         names[device] if device < len(names) else str(device),
-        text.label(ceiling["name"]),
-        text.in_operations(write(ceiling["per_s"]), ceiling["name"]),
+        wording.label(ceiling["name"]),
+        wording.in_operations(write(ceiling["per_s"]), ceiling["name"]),
         ceiling["source"],
         ceiling["definition"],
     )

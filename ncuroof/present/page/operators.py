@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from ncuroof import wording
 from ncuroof.expected.ranges import SEPARATOR
-from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.sentences.model_utilisation import utilisation_sentence
 from ncuroof.words import Verdict
@@ -83,8 +83,8 @@ def _line(operator: Record) -> OperatorLine:
         id=str(operator["id"]),
         module=(modules[0] if modules else "") + (f" and {len(modules) - 1} more" if len(modules) > 1 else ""),
         n_calls=f"{operator['n_calls']} of {n_represented}" if operator["is_uneven"] else n_represented,
-        time=text.duration(operator["represented_ns"]),
-        above=text.duration(operator["above_ns"]),
+        time=wording.duration(operator["represented_ns"]),
+        above=wording.duration(operator["above_ns"]),
         work=_times(operator["work_ratio"]),
         traffic=_times(operator["traffic_ratio"]),
         remark="; ".join(_remark(name, operator) for name in operator["remarks"]),
@@ -99,7 +99,8 @@ def _remark(name: str, operator: Record) -> str:
     if name == "other_sizes":
         return "the time includes calls of other sizes that share its kernel and grid"
     if name == "off_tensor_cores":
-        return f"could run on {text.label(operator['asked_precision'])} cores, but ran in {text.label(operator['ran_precision'])}"
+        asked, ran = (wording.label(operator[precision]) for precision in ("asked_precision", "ran_precision"))
+        return f"could run on {asked} cores, but ran in {ran}"
     if name == "extra_work":
         return f"does {operator['work_ratio']:.3g}× the arithmetic it needs: tile padding or recomputation"
     if name == "extra_traffic":
@@ -114,12 +115,12 @@ def _module(module: Record) -> ModuleLine:
     return ModuleLine(
         name=_innermost(module["module"]),
         path=module["module"],
-        time=text.duration(module["duration_ns"]),
-        above=text.duration(module["above_ns"]),
+        time=wording.duration(module["duration_ns"]),
+        above=wording.duration(module["above_ns"]),
         work=_times(counted / needed if counted is not None and needed else None),
         traffic=_times(dram / compulsory if dram is not None and compulsory else None),
     )
 
 
 def _times(ratio: float | None) -> str:
-    return text.MISSING if ratio is None else f"{ratio:.3g}×"
+    return wording.MISSING if ratio is None else f"{ratio:.3g}×"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ncuroof import wording
 from ncuroof.diagnosis import Rules
 from ncuroof.metrics import Catalogue, quantity_unit
-from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.explanations.quantity_label import quantity_label
 from ncuroof.present.page.interned import Texts
@@ -68,7 +68,9 @@ class QuantityCells:
     def written(self, quantity: str, value: float | None) -> str:
         """Return a value as text; shared memory in KiB, as in the CUDA documentation."""
         unit = quantity_unit(quantity)
-        return text.kibibytes(value) if unit == "byte" and _SHARED_MEMORY in quantity else text.quantity(value, unit)
+        return (
+            wording.kibibytes(value) if unit == "byte" and _SHARED_MEMORY in quantity else wording.quantity(value, unit)
+        )
 
     def row(self, quantity: str, value: float) -> list[Cell]:
         """Return the row of a quantity: its number, and its value as text."""
@@ -101,7 +103,7 @@ class QuantityCells:
         rows = [self.row(name, value) for name, value in known.items() if name in failed]
         if not held:
             return rows
-        return [*rows, [f"{text.counted(len(held), 'check')} {'passes' if len(held) == 1 else 'pass'}."]]
+        return [*rows, [f"{wording.counted(len(held), 'check')} {'passes' if len(held) == 1 else 'pass'}."]]
 
     def others(self, kernel: Record) -> list[list[Cell]]:
         """Return number and value of all quantities that no other block of the detail shows."""

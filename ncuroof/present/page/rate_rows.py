@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ncuroof.present import format as text
+from ncuroof import wording
 from ncuroof.present.analysed import Record
 from ncuroof.present.page.interned import Texts
 from ncuroof.present.page.point_rows import Cell
@@ -15,7 +15,7 @@ def traffic_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
     """Return a row per level: level, bytes in both directions, and what was counted."""
     traffic, definitions = kernel.get("traffic_bytes") or {}, kernel.get("traffic_definition") or {}
     rows: list[list[Cell]] = [
-        [text.label(level), text.quantity(value, "byte"), texts.add(definitions.get(level) or "")]
+        [wording.label(level), wording.quantity(value, "byte"), texts.add(definitions.get(level) or "")]
         for level, value in traffic.items()
         if value is not None
     ]
@@ -26,10 +26,10 @@ def bandwidth_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
     """Return a row per level: level, achieved rate, peak, their ratio, shares of other roofs, and what was counted."""
     return [
         [
-            text.label(level),
-            text.byte_rate(entry["bytes_per_s"]),
-            _peak(entry, "peak_bytes_per_s", text.byte_rate),
-            text.share(entry["frac"]),
+            wording.label(level),
+            wording.byte_rate(entry["bytes_per_s"]),
+            _peak(entry, "peak_bytes_per_s", wording.byte_rate),
+            wording.share(entry["frac"]),
             *_of_other_roofs(entry),
             texts.add(entry["definition"]),
         ]
@@ -43,11 +43,11 @@ def work_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
     work = kernel.get("work") or {}
     rows: list[list[Cell]] = [
         [
-            text.label(precision),
-            text.flop_count(entry["flop"], precision),
-            text.flop_rate(entry["flop_per_s"], precision),
-            text.in_operations(_peak(entry, "peak_flop_per_s", text.flop_rate), precision),
-            text.share(entry["frac"]),
+            wording.label(precision),
+            wording.flop_count(entry["flop"], precision),
+            wording.flop_rate(entry["flop_per_s"], precision),
+            wording.in_operations(_peak(entry, "peak_flop_per_s", wording.flop_rate), precision),
+            wording.share(entry["frac"]),
             *_of_other_roofs(entry),
             texts.add(entry["definition"]),
             "yes" if entry["reliable"] else "no",
@@ -60,12 +60,12 @@ def work_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
 
 def _of_other_roofs(entry: Record) -> list[Cell]:
     """Return the shares of the data-sheet roof and of the roof that a calibration reached."""
-    return [text.share(entry.get(key)) for key in ("datasheet_frac", "reached_frac")]
+    return [wording.share(entry.get(key)) for key in ("datasheet_frac", "reached_frac")]
 
 
 def note(texts: Texts, claim: str, keys: Sequence[str]) -> list[list[Cell]]:
     """Return a remark, that is a row of one cell, shown below the others; no row without keys."""
-    return [[texts.add(f"{claim}: {', '.join(map(text.label, keys))}.")]] if keys else []
+    return [[texts.add(f"{claim}: {', '.join(map(wording.label, keys))}.")]] if keys else []
 
 
 def _peak(entry: Record, key: str, write: Callable[[float | None], str]) -> str:

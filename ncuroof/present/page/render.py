@@ -16,10 +16,10 @@ from typing import Annotated, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from ncuroof import wording
 from ncuroof.diagnosis import load_rules
 from ncuroof.ingest.raw_report import RawReport
 from ncuroof.metrics import load_catalogue
-from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.page.context import page_context
 from ncuroof.present.page.data import detail_parts, page_index
@@ -108,7 +108,7 @@ def _environment() -> Environment:
 
 
 def _printable(value: Any) -> Any:
-    return text.printable(value) if type(value) is str else value
+    return wording.printable(value) if type(value) is str else value
 
 
 @cache

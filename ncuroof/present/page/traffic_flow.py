@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ncuroof.present import format as text
+from ncuroof import wording
 from ncuroof.present.analysed import Record
 
 Station = tuple[str, str, str, int]
@@ -39,13 +39,13 @@ def traffic_flow(kernel: Record) -> list[Station]:
     most = max(known.values())
     stations: list[Station] = [("unit", "SMs", "", 0)]
     for name, count in known.items():
-        stations.append(("traffic", text.byte_count(count), _directions(name, traffic), _width_px(count, most)))
+        stations.append(("traffic", wording.byte_count(count), _directions(name, traffic), _width_px(count, most)))
         stations.append(("unit", name, remarks[name], 0))
     return stations
 
 
 def _remarks(hit_frac: float | None, other: str) -> str:
-    return "; ".join(filter(None, ("" if hit_frac is None else f"{text.share(hit_frac)} hits", other)))
+    return "; ".join(filter(None, ("" if hit_frac is None else f"{wording.share(hit_frac)} hits", other)))
 
 
 def _not_counted(access: Record) -> str:
@@ -59,14 +59,14 @@ def _looked_up(traffic: Record) -> str:
     asked, looked_up = traffic.get("l2"), traffic.get("l2_all")
     if asked is None or looked_up is None or looked_up <= _MUCH_MORE * asked:
         return ""
-    return f"{text.byte_count(looked_up)} looked up in total"
+    return f"{wording.byte_count(looked_up)} looked up in total"
 
 
 def _directions(name: str, traffic: Record) -> str:
     read, written = traffic.get("dram_read"), traffic.get("dram_write")
     if name != "DRAM" or read is None or written is None:
         return ""
-    return f"{text.byte_count(read)} read, {text.byte_count(written)} written"
+    return f"{wording.byte_count(read)} read, {wording.byte_count(written)} written"
 
 
 def _width_px(count: float, most: float) -> int:

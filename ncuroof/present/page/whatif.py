@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ncuroof.present import format as text
+from ncuroof import wording
 from ncuroof.present.analysed import Record
 from ncuroof.roofline import GpuProfile, load_profiles
 from ncuroof.whatif import (
@@ -37,7 +37,7 @@ def targets(document: Record) -> dict[str, Any]:
     )
     keys = {_key(kernel) for kernel in document["kernels"] if kernel.get("scaling")}
     return {
-        "resources": {name: text.label(name) for name in RESOURCES},
+        "resources": {name: wording.label(name) for name in RESOURCES},
         "gpus": list(profiles),
         "shared_bytes_per_block": [most_shared_bytes_per_block(profile) for profile in profiles.values()],
         "ratios": {

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from ncuroof.present import format as text
+from ncuroof import wording
 from ncuroof.present.sentences.distinct_labels import names_of_several
 from ncuroof.present.sentences.wall_time import IdleLine, idle_line
 
@@ -74,9 +74,9 @@ def action_lines(actions: Sequence[Mapping[str, Any]]) -> tuple[ActionLine, ...]
     """Return actions as lines, in their order."""
     return tuple(
         ActionLine(
-            text.share(action["share_frac"]),
+            wording.share(action["share_frac"]),
             action["title"],
-            text.launches(action["n_launches"]),
+            wording.launches(action["n_launches"]),
             action["finding"],
             PER_WORK if action["needs_more_work"] else "",
         )
@@ -102,7 +102,7 @@ def together(document: Mapping[str, Any]) -> str:
         return ""
     n_as_it_is = sum(not action["needs_more_work"] for action in first)
     all_of = "together " if (n_as_it_is or len(first)) > 1 else ""
-    total = f"{all_of}at most {text.share(joint_frac)}" if len(first) > 1 else ""
+    total = f"{all_of}at most {wording.share(joint_frac)}" if len(first) > 1 else ""
     if 0 < n_as_it_is < len(first):
         total += " (without what needs more blocks at once)"
     if speedup is None or not _LEAST_SPEEDUP <= speedup < _MOST_SPEEDUP:
@@ -130,7 +130,7 @@ def without_gain(near_dram_roof_frac: float | None, too_short_frac: float | None
     )
     if sum(frac for frac, _ in parts) < _WORTH_TELLING:
         return ""
-    shares = ", ".join(f"{text.share(frac)} {where}" for frac, where in parts if frac >= _LEAST_PART)
+    shares = ", ".join(f"{wording.share(frac)} {where}" for frac, where in parts if frac >= _LEAST_PART)
     return f"to save more, fuse kernels: {shares}"
 
 
@@ -138,7 +138,7 @@ def in_doubt(in_doubt_frac: float | None) -> str:
     """Return how much of the time is in kernels that no action counts; empty where that is less than a percent, or not known."""
     if in_doubt_frac is None or in_doubt_frac < _LEAST_PART:
         return ""
-    return f"not counted: {text.share(in_doubt_frac)} of the time, in kernels whose results or input are in doubt"
+    return f"not counted: {wording.share(in_doubt_frac)} of the time, in kernels whose results or input are in doubt"
 
 
 def gpu_time(weighting: Mapping[str, Any] | None) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+from ncuroof import wording
 from ncuroof.metrics.families import title
-from ncuroof.present import format as text
 
 NO_RANGE = "(outside any range)"
 """Name of the part with launches outside any NVTX range."""
@@ -46,14 +46,14 @@ def by_range_path(summary: Mapping[str, Any]) -> tuple[BreakdownLine, ...]:
 def differing(group: Mapping[str, Any]) -> str:
     """Return the spread of a group's times ("8.3 %": standard deviation over mean); empty below LEAST_SPREAD_FRAC."""
     spread = group["duration_cv"]
-    return "" if spread is None or spread < LEAST_SPREAD_FRAC else text.share(spread)
+    return "" if spread is None or spread < LEAST_SPREAD_FRAC else wording.share(spread)
 
 
 def extremes(group: Mapping[str, Any]) -> str:
     """Return the range of a group's times: "210 µs to 290 µs each (±8.3 %)"; empty for a single launch."""
     if group["duration_cv"] is None:
         return ""
-    low, high = text.duration(group["min_duration_ns"]), text.duration(group["max_duration_ns"])
+    low, high = wording.duration(group["min_duration_ns"]), wording.duration(group["max_duration_ns"])
     spread = differing(group)
     return (f"{low} each" if low == high else f"{low} to {high} each") + (f" (±{spread})" if spread else "")
 
@@ -66,9 +66,9 @@ def _ranges(entries: Sequence[Mapping[str, Any]]) -> tuple[BreakdownLine, ...]:
 
 def _line(name: str, entry: Mapping[str, Any]) -> BreakdownLine:
     return BreakdownLine(
-        name=text.printable(name),
-        share=text.share(entry["share_frac"]),
-        duration=text.duration(entry["duration_ns"]),
-        recoverable=text.duration(entry["recoverable_ns"]),
+        name=wording.printable(name),
+        share=wording.share(entry["share_frac"]),
+        duration=wording.duration(entry["duration_ns"]),
+        recoverable=wording.duration(entry["recoverable_ns"]),
         launches=str(entry["n_launches"]),
     )

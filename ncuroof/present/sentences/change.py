@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from ncuroof import wording
 from ncuroof.comparison import Delta, QuantityChange
 from ncuroof.diagnosis import load_rules
-from ncuroof.present import format as text
 
 _MOST_EXPLANATIONS = 3
 _LEAST_IN_PERCENT, _MOST_IN_PERCENT = 0.001, 2.0
@@ -35,7 +35,7 @@ def change_sentence(
     if _is_bound_otherwise(delta):
         parts.append(f"now {_bound(delta, 1)}, was {_bound(delta, 0)}")
     if delta.is_same_work_in_all:
-        parts.append(f"the same work in {text.launches(delta.n_launches[1])} instead of {delta.n_launches[0]}")
+        parts.append(f"the same work in {wording.launches(delta.n_launches[1])} instead of {delta.n_launches[0]}")
     elif is_launched_otherwise(delta, are_counted):
         parts.append(f"launches {delta.n_launches[0]} → {delta.n_launches[1]}")
     return "; ".join(parts)
@@ -73,7 +73,7 @@ def signed_share(frac: float) -> str:
 
     A growth of 99.97 % falls short of nothing, and is rounded.
     """
-    size = text.share(1.0 if 0.9995 <= frac < 1 else abs(frac))
+    size = wording.share(1.0 if 0.9995 <= frac < 1 else abs(frac))
     has_sign = frac != 0 and not size.startswith("<")
     return f"{'+' if frac > 0 else '−'}{size}" if has_sign else size
 
@@ -83,9 +83,9 @@ def _time(delta: Delta, *, is_counted: bool) -> str:
         return "its time is unknown in at least one run"
     if not delta.is_significant:
         recorded = " under ncu" if delta.is_counted_otherwise else ""
-        return f"no change beyond measurement noise{recorded} (±{text.share(delta.noise_frac)})"
+        return f"no change beyond measurement noise{recorded} (±{wording.share(delta.noise_frac)})"
     if is_counted:
-        return f"{factor(delta.change_frac)} under ncu ({' → '.join(map(text.duration, delta.mean_ns))})"
+        return f"{factor(delta.change_frac)} under ncu ({' → '.join(map(wording.duration, delta.mean_ns))})"
     is_per_launch = delta.n_launches[0] != delta.n_launches[1] and not delta.is_same_work_in_all
     return factor(delta.change_frac) + (" per launch" if is_per_launch else "")
 
@@ -93,7 +93,7 @@ def _time(delta: Delta, *, is_counted: bool) -> str:
 def _counted(delta: Delta) -> str:
     """Return how the average launch changed in the counting runs: not all launches are like the one that ncu profiled."""
     was, became = delta.counted_ns or (1.0, 1.0)
-    times = " → ".join(map(text.duration, (was, became)))
+    times = " → ".join(map(wording.duration, (was, became)))
     return (
         f"{factor(became / was - 1)} on average in the counting runs, without ncu ({times}), "
         "where sizes, neighbouring kernels or cache contents may differ"
@@ -102,9 +102,9 @@ def _counted(delta: Delta) -> str:
 
 def _change(change: QuantityChange) -> str:
     if change.kind == "share":
-        return f"{change.words} {text.share(change.before)} → {text.share(change.after)}"
+        return f"{change.words} {wording.share(change.before)} → {wording.share(change.after)}"
     if not change.before:
-        return f"{change.words} {text.scaled(change.after)}, none before"
+        return f"{change.words} {wording.scaled(change.after)}, none before"
     if not change.after:
         return f"no {change.words} any more"
     ratio = change.after / change.before
@@ -115,4 +115,4 @@ def _change(change: QuantityChange) -> str:
 def _bound(delta: Delta, side: int) -> str:
     verdict, limiter = delta.verdicts[side], delta.limiters[side]
     title = load_rules().verdicts[verdict].title
-    return title if limiter is None else f"{title} ({text.label(limiter)})"
+    return title if limiter is None else f"{title} ({wording.label(limiter)})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ncuroof.present import format as text
+from ncuroof import wording
 
 _MOST_FRAC = 0.5
 """Share of the time: where debug builds take more, they come before any other advice."""
@@ -30,7 +30,7 @@ def debug_build_sentence(n_debug_builds: int, n_kernels: int, share_frac: float 
         )
     else:
         compiled = f"{n_debug_builds} of {n_kernels} kernels {'was' if one else 'were'}"
-    takes = "" if share_frac is None else f", and {'takes' if one else 'take'} {text.share(share_frac)} of {of_time}"
+    takes = "" if share_frac is None else f", and {'takes' if one else 'take'} {wording.share(share_frac)} of {of_time}"
     is_first = n_debug_builds == n_kernels or come_first(share_frac)
     them = "" if is_first else " it" if one else " them"
     return (

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ncuroof.present import format as text
+from ncuroof import wording
 
 
 def with_folders(files: Sequence[tuple[str, str]]) -> list[str]:
@@ -27,6 +27,6 @@ def names_of_several(sources: Sequence[Mapping[str, Any]]) -> list[str]:
     """
     if len(sources) == 1:
         return []
-    names = [text.printable(source["file"]) for source in sources]
+    names = [wording.printable(source["file"]) for source in sources]
     n_by_name = Counter(names)
     return [f"{name} (report {number})" if n_by_name[name] > 1 else name for number, name in enumerate(names, start=1)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from ncuroof.present import format as text
+from ncuroof import wording
 
 _N_NAMED, _MOST_NAME = 3, 60
 """Most kernels to name, and most characters of a name."""
@@ -19,10 +19,10 @@ def failed_sentence(names: Sequence[str]) -> str:
     """
     if not names:
         return ""
-    n_by_name = Counter(text.shortened(text.printable(name), _MOST_NAME) for name in names).most_common()
+    n_by_name = Counter(wording.shortened(wording.printable(name), _MOST_NAME) for name in names).most_common()
     named = [f"{name} ×{n}" if n > 1 else name for name, n in n_by_name[:_N_NAMED]]
     n_more = len(n_by_name) - len(named)
-    which = ", ".join(named) + (f" and {text.counted(n_more, 'other kernel')}" if n_more else "")
+    which = ", ".join(named) + (f" and {wording.counted(n_more, 'other kernel')}" if n_more else "")
     failed, them, they = (
         ("a launch failed to profile and is", "it", "it")
         if len(names) == 1

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from ncuroof.present.analysed import Analysed
-from ncuroof.present.format import label, share
+from ncuroof.wording import label, share
 from ncuroof.words import CeilingSource
 
 _N_ROOFS = 4

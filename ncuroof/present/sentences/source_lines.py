@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ncuroof import wording
 from ncuroof.metrics import Catalogue
-from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 
 _SAMPLES = "samples"
@@ -51,7 +51,7 @@ def callers(chain: str | None) -> list[dict[str, Any]]:
 
 def position(line: Record) -> str:
     """Return the place of a line of the document without its callers: "gemm.cu:80"."""
-    return f"{text.printable(line['file'])}:{line['line']}"
+    return f"{wording.printable(line['file'])}:{line['line']}"
 
 
 def place(line: Record) -> str:
@@ -88,7 +88,7 @@ def where_sentence(found: Record | None) -> str:
 
 def line_text(line: Record) -> str:
     """Return the source text of a line of the document; empty where the report does not contain its file."""
-    return text.printable(line.get("text") or "")
+    return wording.printable(line.get("text") or "")
 
 
 def first_place(found: Record | None) -> str:
@@ -123,12 +123,12 @@ def _entry(row: Record) -> dict[str, Any]:
 
 def _share(line: Record) -> str:
     awaited = waits_for(line)
-    return text.share(line["frac"]) + (f", waits for {awaited}" if awaited else "")
+    return wording.share(line["frac"]) + (f", waits for {awaited}" if awaited else "")
 
 
 def _seen_from(line: Record, awaited: Record, name: str) -> str:
     """Return the `name` of an awaited place, without its file where that is the line's own."""
-    return "the same line" if _is_same(line, awaited) else name.removeprefix(text.printable(line["file"]))
+    return "the same line" if _is_same(line, awaited) else name.removeprefix(wording.printable(line["file"]))
 
 
 def _is_same(line: Record, other: Record) -> bool:

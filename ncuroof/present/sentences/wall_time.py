@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from ncuroof import wording
 from ncuroof.collect.counts import PROFILERS
-from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 
 _START = {
@@ -107,10 +107,10 @@ def _lines(time: Record, reports: Sequence[str]) -> Iterator[str]:
     most_idle = next((part["name"] for part in parts if part["is_idle"]), None)
     for part in parts:
         gaps = f" ({gaps})" if (gaps := _gaps(part)) else ""
-        yield f"{text.share(part['share_frac']):>8}  {_title(part)}{gaps}"
+        yield f"{wording.share(part['share_frac']):>8}  {_title(part)}{gaps}"
         yield from (f"{PLACES_INDENT}{places}" for places in _places(part, _N_PLACES_SHOWN)[:1])
         if part["name"] == most_idle and part["share_frac"] >= _LEAST_IDLE_FRAC and part["advice"]:
-            yield f"{'':10}→ {text.first_sentence(part['advice'])}"
+            yield f"{'':10}→ {wording.first_sentence(part['advice'])}"
     if batches := _batches(time):
         yield batches
 
@@ -124,8 +124,10 @@ def idle_sentence(weighting: Record | None, reports: Sequence[str] = ()) -> str:
     cause = f", mostly {most['title']}{_most_in(most)}" if most else ""
     speedup = _without_idle(time)
     saves = f" Without idle time: {speedup}, which no change to a kernel gives." if speedup else ""
-    advice = f" {text.first_sentence(most['advice'])}" if most and most["advice"] else ""
-    return f"The GPU is idle for {text.share(time['idle_frac'])} of {_of_which(time, reports)}{cause}.{saves}{advice}"
+    advice = f" {wording.first_sentence(most['advice'])}" if most and most["advice"] else ""
+    return (
+        f"The GPU is idle for {wording.share(time['idle_frac'])} of {_of_which(time, reports)}{cause}.{saves}{advice}"
+    )
 
 
 def idle_line(weighting: Record | None, of_kernels_frac: float, reports: Sequence[str] = ()) -> IdleLine | None:
@@ -142,10 +144,10 @@ def idle_line(weighting: Record | None, of_kernels_frac: float, reports: Sequenc
     most, faster = _longest_idle(time), _without_idle(time)
     cause = f", mostly {most['title']}" if most else ""
     return IdleLine(
-        share=text.share(time["idle_frac"]),
+        share=wording.share(time["idle_frac"]),
         title=f"of {_of_which(time, reports)} the GPU is idle{cause}"
         + (f"; without idle time, {faster}" if faster else ""),
-        advice=text.first_sentence(most["advice"]) if most and most["advice"] else "",
+        advice=wording.first_sentence(most["advice"]) if most and most["advice"] else "",
     )
 
 
@@ -188,12 +190,12 @@ def is_mostly_idle(weighting: Record | None) -> bool:
 
 
 def _sentences(time: Record, reports: Sequence[str]) -> tuple[str, str]:
-    takes = f"takes {text.duration(time['duration_ns'])}"
+    takes = f"takes {wording.duration(time['duration_ns'])}"
     whole = f"{_whole(time, reports)} {takes}" + ("" if time["n_steps"] else " from first kernel to last")
     is_slowed = time["duration_ns"] < time["profiled_ns"]
-    profiled = f" it takes {text.duration(time['profiled_ns'])}" if is_slowed else ""
+    profiled = f" it takes {wording.duration(time['profiled_ns'])}" if is_slowed else ""
     return (
-        f"{whole}; the GPU is idle for {text.share(time['idle_frac'])} of it",
+        f"{whole}; the GPU is idle for {wording.share(time['idle_frac'])} of it",
         f"under {PROFILERS[time['profiler']]}{profiled}:",
     )
 
@@ -205,8 +207,8 @@ def _title(part: Record) -> str:
 def _row(part: Record) -> TimeRow:
     return TimeRow(
         title=_title(part),
-        share=text.share(part["share_frac"]),
-        duration=text.duration(part["duration_ns"]),
+        share=wording.share(part["share_frac"]),
+        duration=wording.duration(part["duration_ns"]),
         gaps=_gaps(part),
         places=_places(part, None),
         advice=part["advice"] or "" if part["share_frac"] >= _LEAST_ADVISED_FRAC else "",
@@ -217,7 +219,7 @@ def _most_in(part: Record) -> str:
     """Return the host activity, else the next kernel, that accounts for at least half of a part; empty where none does."""
     for word, places in (("in", part["during"]), ("before", part["before"])):
         if places and places[0]["name"] and places[0]["duration_ns"] >= part["duration_ns"] / 2:
-            return f", most of that {word} {text.printable(places[0]['name'])}"
+            return f", most of that {word} {wording.printable(places[0]['name'])}"
     return ""
 
 
@@ -230,7 +232,7 @@ def _places(part: Record, n_shown: int | None) -> list[str]:
 
 
 def _place(place: Record) -> str:
-    return f"{text.printable(place['name']) or _NOT_NAMED} {text.share(place['share_frac'])}"
+    return f"{wording.printable(place['name']) or _NOT_NAMED} {wording.share(place['share_frac'])}"
 
 
 def _gaps(part: Record) -> str:
@@ -239,18 +241,18 @@ def _gaps(part: Record) -> str:
         return ""
     average_ns, half_ns = part["duration_ns"] / n_gaps, part["half_in_gaps_of_ns"]
     longer = (
-        f", half of the time in gaps of {text.duration(half_ns)} or longer"
+        f", half of the time in gaps of {wording.duration(half_ns)} or longer"
         if (half_ns or 0.0) > _UNEVEN * average_ns
         else ""
     )
-    return f"{n_gaps:.0f} gaps, {text.duration(average_ns)} on average{longer}"
+    return f"{n_gaps:.0f} gaps, {wording.duration(average_ns)} on average{longer}"
 
 
 def _batches(time: Record) -> str:
     batches_ns = time["batches_ns"]
     if not batches_ns or batches_ns < _LEAST_SHOWN_FRAC * time["profiled_ns"]:
         return ""
-    return f"the host waits for batches for {text.duration(batches_ns)} of a step"
+    return f"the host waits for batches for {wording.duration(batches_ns)} of a step"
 
 
 def _whole(time: Record, reports: Sequence[str]) -> str:

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 
 import polars as pl
 
+from ncuroof import wording
 from ncuroof.diagnosis import load_rules
-from ncuroof.present import format as text
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.documents.analysis import Document, document
 from ncuroof.present.documents.weighting import weighting_document
@@ -107,7 +107,9 @@ def _mfu(analysed: Analysed, entries: Document) -> str:
 
 
 def _report_names(analysed: Analysed) -> list[str]:
-    return with_folders([(text.printable(report.folder), text.printable(report.file)) for report in analysed.reports])
+    return with_folders(
+        [(wording.printable(report.folder), wording.printable(report.file)) for report in analysed.reports]
+    )
 
 
 def _devices(analysed: Analysed, entries: Document) -> Iterator[str]:
@@ -118,13 +120,13 @@ def _devices(analysed: Analysed, entries: Document) -> Iterator[str]:
     caveats_by_device = dict(caveats.group_by("device").agg("caveats").iter_rows())
     for number, device in enumerate(entries["devices"]):
         clock, boost = clock_by_device.get(number, (None, None))
-        parts = [text.printable(text.gpu_name(device))]
+        parts = [wording.printable(wording.gpu_name(device))]
         if device["sm_count"] is not None:
             parts.append(f"{device['sm_count']} SMs")
         if clock is not None:
             remark = locked_clock_remark(caveats_by_device.get(number, ()))
             parts.append(
-                f"{text.scaled(clock, 'Hz')}" + (f" (boost {text.scaled(boost, 'Hz')}{remark})" if boost else "")
+                f"{wording.scaled(clock, 'Hz')}" + (f" (boost {wording.scaled(boost, 'Hz')}{remark})" if boost else "")
             )
         number_of_several = f"{gpu_label(number)}: " if len(entries["devices"]) > 1 else ""
         yield number_of_several + " · ".join(parts)
@@ -133,22 +135,22 @@ def _devices(analysed: Analysed, entries: Document) -> Iterator[str]:
 def _tool(analysed: Analysed) -> str:
     versions = sorted(filter(None, {report.session.ncu_version for report in analysed.reports}))
     sections = list(dict.fromkeys(section for report in analysed.reports for section in report.sections))
-    named = f"Nsight Compute {text.printable(', '.join(versions))}" if versions else ""
+    named = f"Nsight Compute {wording.printable(', '.join(versions))}" if versions else ""
     collected = f"{len(sections)} section{'s' if len(sections) != 1 else ''} collected" if sections else ""
     return " · ".join(filter(None, (named, collected)))
 
 
 def _totals(analysed: Analysed) -> str:
     summary = analysed.summary
-    launches = text.launches(summary.n_kernels)
+    launches = wording.launches(summary.n_kernels)
     if analysed.weighting is not None:
         launches = launches.replace(" ", " profiled ", 1) + f" representing {summary.n_launches}"
     known = summary.duration_ns is not None
     parts = [
-        f"{launches}, {text.duration(summary.duration_ns)} of GPU time" if known else f"{launches}, GPU time unknown"
+        f"{launches}, {wording.duration(summary.duration_ns)} of GPU time" if known else f"{launches}, GPU time unknown"
     ]
     if summary.recoverable_ns:
-        parts.append(f"{text.duration(summary.recoverable_ns)} above the roofline")
+        parts.append(f"{wording.duration(summary.recoverable_ns)} above the roofline")
     if summary.n_failed:
         parts.append(f"{summary.n_failed} failed to profile")
     return "; ".join(parts)
@@ -183,4 +185,4 @@ def _notes(analysed: Analysed, reports: Sequence[str], of_time: str) -> Iterator
 
 def _names_of_failed(analysed: Analysed) -> list[str]:
     failed = analysed.measurements.kernels.filter("failed").select("short_name", "name")
-    return [text.kernel_name(kernel) for kernel in failed.iter_rows(named=True)]
+    return [wording.kernel_name(kernel) for kernel in failed.iter_rows(named=True)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from ncuroof import wording
 from ncuroof.comparison import WORK_WORDS, is_beyond, is_other_work
-from ncuroof.present import format as text
 from ncuroof.present.analysed import Record
 from ncuroof.present.sentences.change import factor
 from ncuroof.present.sentences.source_lines import place
@@ -70,7 +70,7 @@ def _table_row(match: Record) -> str:
     how = how_matched(match)
     name = code(match_name(match)) + (f"<br>match: {escaped(how)}" if how else "")
     change = "<br>".join(map(escaped, (match["sentence"], *changed_lines(match))))
-    return table_row((name, *map(text.duration, match["duration_ns"]), change))
+    return table_row((name, *map(wording.duration, match["duration_ns"]), change))
 
 
 def heading(document: Record) -> Iterator[str]:
@@ -87,9 +87,9 @@ def outcome(document: Record) -> Iterator[str]:
     before, after, summary = document["before"], document["after"], document["summary"]
     comparable = document["comparable"]
     if not comparable["time"]:
-        yield from (f"times are not compared: {text.printable(reason)}" for reason in comparable["reasons"])
+        yield from (f"times are not compared: {wording.printable(reason)}" for reason in comparable["reasons"])
     elif summary["obstacle"] is not None:
-        yield f"GPU times of the whole runs are not compared: {text.printable(summary['obstacle'])}"
+        yield f"GPU times of the whole runs are not compared: {wording.printable(summary['obstacle'])}"
     elif summary["duration_change_frac"] is not None:
         change, noise = summary["duration_change_frac"], summary["noise_frac"]
         is_moved = is_beyond(change, noise)
@@ -99,14 +99,14 @@ def outcome(document: Record) -> Iterator[str]:
         yield (
             f"{subject} {factor(change)}{counted}{condition}"
             if is_moved
-            else f"the run's GPU time did not change beyond measurement noise{counted} (±{text.share(noise)})"
+            else f"the run's GPU time did not change beyond measurement noise{counted} (±{wording.share(noise)})"
         )
     if summary["matched_change_frac"] is not None and (summary["obstacle"] or _is_launched_otherwise(document)):
         yield f"launch for launch, over the kernels that both runs launched: {_of_matched(summary)}"
     if step := _step(before, after):
         yield step
     remarks = (*comparable["remarks"], *_lost(document), *_other_work(document))
-    yield from (f"note: {text.printable(remark)}" for remark in remarks)
+    yield from (f"note: {wording.printable(remark)}" for remark in remarks)
     yield _counts(summary, is_time_comparable=comparable["time"])
 
 
@@ -115,14 +115,16 @@ def _step(before: Record, after: Record) -> str:
     was, became = before.get("step_ns"), after.get("step_ns")
     if not was or became is None:
         return ""
-    idle = " → ".join(text.share(side["idle_frac"]) for side in (before, after))
-    took = f"{text.duration(was)} → {text.duration(became)} ({100 * (became / was - 1):+.1f} %)"
+    idle = " → ".join(wording.share(side["idle_frac"]) for side in (before, after))
+    took = f"{wording.duration(was)} → {wording.duration(became)} ({100 * (became / was - 1):+.1f} %)"
     return f"a step takes {took}; the GPU is idle for {idle} of it"
 
 
 def _of_matched(summary: Record) -> str:
     change, noise = summary["matched_change_frac"], summary["matched_noise_frac"]
-    return factor(change) if is_beyond(change, noise) else f"no change beyond measurement noise (±{text.share(noise)})"
+    return (
+        factor(change) if is_beyond(change, noise) else f"no change beyond measurement noise (±{wording.share(noise)})"
+    )
 
 
 def _is_launched_otherwise(document: Record) -> bool:
@@ -135,7 +137,7 @@ def _is_launched_otherwise(document: Record) -> bool:
 def _counts(summary: Record, *, is_time_comparable: bool) -> str:
     alone = f"{summary['n_added']} added, {summary['n_removed']} removed"
     if not is_time_comparable:
-        return f"{text.counted(summary['n_matches'], 'kernel')} matched, {alone}"
+        return f"{wording.counted(summary['n_matches'], 'kernel')} matched, {alone}"
     n_faster, n_slower, n_unknown = (summary[key] for key in ("n_faster", "n_slower", "n_unknown"))
     n_at_other_clocks = summary["n_at_other_clocks"]
     n_counted_otherwise = summary["n_counted_otherwise"]
@@ -143,7 +145,7 @@ def _counts(summary: Record, *, is_time_comparable: bool) -> str:
     unknown = f"{n_unknown} without a known time, " if n_unknown else ""
     unknown += f"{n_at_other_clocks} at another SM clock, " if n_at_other_clocks else ""
     unknown += f"{n_counted_otherwise} changed only in the counting runs, " if n_counted_otherwise else ""
-    return f"{text.counted(n_faster, 'kernel')} faster, {n_slower} slower, {n_unchanged} unchanged, {unknown}{alone}"
+    return f"{wording.counted(n_faster, 'kernel')} faster, {n_slower} slower, {n_unchanged} unchanged, {unknown}{alone}"
 
 
 def _lost(document: Record) -> Iterator[str]:
@@ -163,7 +165,7 @@ def _other_work(document: Record) -> Iterator[str]:
     most = max(found, key=lambda match: max(time or 0.0 for time in match["duration_ns"]))
     n_others = len(found) - 1
     others = (
-        f", and so {'does' if n_others == 1 else 'do'} {text.counted(n_others, 'other kernel')}" if n_others else ""
+        f", and so {'does' if n_others == 1 else 'do'} {wording.counted(n_others, 'other kernel')}" if n_others else ""
     )
     what = WORK_WORDS[most["work_of"]]
     yield f"{match_name(most)} does a different amount of work ({what} ×{most['work_ratio']:.3g}){others}: is the input the same?"
@@ -171,11 +173,11 @@ def _other_work(document: Record) -> Iterator[str]:
 
 def side(run: Record) -> str:
     """Return a run in a line: its name, its GPUs, launches and time."""
-    gpus = ", ".join(map(text.printable, run["gpus"])) or "unknown GPU"
-    remarks = (" (simulated, not recorded)" if run["is_simulated"] else "") + (text.DAMAGED if run["damage"] else "")
+    gpus = ", ".join(map(wording.printable, run["gpus"])) or "unknown GPU"
+    remarks = (" (simulated, not recorded)" if run["is_simulated"] else "") + (wording.DAMAGED if run["damage"] else "")
     failed = f", {run['n_failed']} of them failed to profile" if run["n_failed"] else ""
-    time = f"{text.launches(run['n_kernels'])}{failed}, {text.duration(run['duration_ns'])}"
-    return f"{text.printable(run['label'])} · {gpus} · {time}{remarks}"
+    time = f"{wording.launches(run['n_kernels'])}{failed}, {wording.duration(run['duration_ns'])}"
+    return f"{wording.printable(run['label'])} · {gpus} · {time}{remarks}"
 
 
 def moved(document: Record) -> list[Record]:
@@ -210,7 +212,7 @@ def _changes(document: Record) -> Iterator[str]:
         if how := how_matched(match):
             yield from filled("    ", f"match: {how}".split(), _WIDTH)
         yield from filled("    ", match["sentence"].split(), _WIDTH)
-        yield from (text.shortened(f"    {line}", _WIDTH) for line in changed_lines(match))
+        yield from (wording.shortened(f"    {line}", _WIDTH) for line in changed_lines(match))
     if len(shown) > _MOST_LINES:
         yield f"  {len(shown) - _MOST_LINES} more in the JSON document"
 
@@ -218,21 +220,21 @@ def _changes(document: Record) -> Iterator[str]:
 def match_name(match: Record) -> str:
     """Return the names of a match, once where they are the same before and after."""
     before, after = (" + ".join(_short(group) for group in match[side]) for side in ("before", "after"))
-    return text.printable(before if before == after else f"{before} → {after}")
+    return wording.printable(before if before == after else f"{before} → {after}")
 
 
 def _short(group: Record) -> str:
-    return text.kernel_name(group, _MOST_NAME)
+    return wording.kernel_name(group, _MOST_NAME)
 
 
 def _both(durations_ns: Sequence[float | None]) -> str:
-    return " → ".join(map(text.duration, durations_ns))
+    return " → ".join(map(wording.duration, durations_ns))
 
 
 def changed_lines(match: Record) -> list[str]:
     """Return the source lines whose time changed most: "1.78 ms → 4.58 ms at gemm.cu:84 · __syncthreads();"."""
     return [
-        f"{_both(change['time_ns'])} at {_changed_place(change)} · {text.printable(change['text'])}"
+        f"{_both(change['time_ns'])} at {_changed_place(change)} · {wording.printable(change['text'])}"
         for change in match["lines"][:_MOST_PLACES]
     ]
 
@@ -260,7 +262,7 @@ def _launched(group: Record) -> str:
 
 def _trimmed_extent(sizes: Sequence[int] | None) -> str:
     """Return a size without the ones at its end, of which most grids and blocks have some."""
-    whole = text.extent(sizes)
+    whole = wording.extent(sizes)
     while whole.endswith(" × 1"):
         whole = whole[: -len(" × 1")]
     return whole
@@ -270,8 +272,8 @@ def _others(document: Record) -> Iterator[str]:
     for key in ("added", "removed"):
         groups = document[key]
         for group in groups[:_MOST_LINES]:
-            time = text.duration(group["duration_ns"])
-            yield f"  {key}: {text.printable(_short(group))}, {text.launches(group['n_launches'])}, {time}"
+            time = wording.duration(group["duration_ns"])
+            yield f"  {key}: {wording.printable(_short(group))}, {wording.launches(group['n_launches'])}, {time}"
         if len(groups) > _MOST_LINES:
             yield f"  {key}: {len(groups) - _MOST_LINES} more in the JSON document"
 
@@ -280,6 +282,6 @@ def _gates(document: Record) -> Iterator[str]:
     if document["gates"]:
         yield ""
     for gate in document["gates"]:
-        yield f"gate {'passed' if gate['has_passed'] else 'FAILED'}: {text.printable(gate['gate'])}"
+        yield f"gate {'passed' if gate['has_passed'] else 'FAILED'}: {wording.printable(gate['gate'])}"
         for reason in gate["reasons"]:
-            yield from filled("  ", text.printable(reason).split(), _WIDTH)
+            yield from filled("  ", wording.printable(reason).split(), _WIDTH)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ncuroof.present import format as text
+from ncuroof import wording
 from ncuroof.present.analysed import Record
 from ncuroof.present.sentences.change import factor
 from ncuroof.present.texts.layout import aligned
@@ -40,12 +40,12 @@ class Section:
 
 def to_text(document: Record) -> str:
     """Return the answers as lines of plain text."""
-    lines = ["ncuroof · fleet", *(text.printable(line) for line in _heading(document))]
+    lines = ["ncuroof · fleet", *(wording.printable(line) for line in _heading(document))]
     for section in _sections(document):
         lines += [
             "",
-            text.printable(section.title),
-            *(f"  {text.printable(note)}" for note in section.notes),
+            wording.printable(section.title),
+            *(f"  {wording.printable(note)}" for note in section.notes),
             *_aligned(section),
         ]
     return "\n".join(lines) + "\n"
@@ -90,15 +90,15 @@ def _table(columns: Sequence[str], rows: Sequence[Record]) -> Section:
 def _heading(document: Record) -> Iterator[str]:
     found = document["overview"]
     dates = "" if found["first"] is None else f", recorded {found['first']} to {found['last']}"
-    yield f"{document['dataset']}: {text.counted(found['n_reports'], 'report')}, {text.launches(found['n_launches'])}{dates}"
+    yield f"{document['dataset']}: {wording.counted(found['n_reports'], 'report')}, {wording.launches(found['n_launches'])}{dates}"
     gpus = [f"{each['name']} ({each['n_launches']})" for each in found["gpus"]]
-    yield f"{text.counted(len(gpus), 'GPU')}: {', '.join(gpus[:6])}{', …' if len(gpus) > 6 else ''}"
+    yield f"{wording.counted(len(gpus), 'GPU')}: {', '.join(gpus[:6])}{', …' if len(gpus) > 6 else ''}"
     yield (
-        f"{text.counted(found['n_kernels'], 'kernel')}, {text.duration(found['duration_ns'])} of GPU time, "
-        f"{text.duration(found['recoverable_ns'])} above the roofline"
+        f"{wording.counted(found['n_kernels'], 'kernel')}, {wording.duration(found['duration_ns'])} of GPU time, "
+        f"{wording.duration(found['recoverable_ns'])} above the roofline"
     )
     if found["n_failed"] or found["n_without_time"]:
-        failed = text.launches(found["n_failed"])
+        failed = wording.launches(found["n_failed"])
         yield f"not included: {failed} that failed to profile, {found['n_without_time']} without a time"
     if found["n_damaged"] or found["n_simulated"]:
         yield (
@@ -107,10 +107,10 @@ def _heading(document: Record) -> Iterator[str]:
         )
     if found["labels"]:
         yield "labels: " + ", ".join(
-            f"{each['name']} ({text.counted(each['n_values'], 'value')})" for each in found["labels"]
+            f"{each['name']} ({wording.counted(each['n_values'], 'value')})" for each in found["labels"]
         )
     if document["failures"]["n"]:
-        yield f"{text.counted(document['failures']['n'], 'report')} could not be ingested: --failures lists them"
+        yield f"{wording.counted(document['failures']['n'], 'report')} could not be ingested: --failures lists them"
 
 
 def _sections(document: Record) -> Iterator[Section]:
@@ -137,13 +137,13 @@ def _sections(document: Record) -> Iterator[Section]:
 
 def _slow(row: Record) -> tuple[str, ...]:
     dates = row["dates"] or []
-    trend = [f"{each['date']}: {text.duration(each['median_ns'])}" for each in (dates[:1] + dates[1:][-1:])]
+    trend = [f"{each['date']}: {wording.duration(each['median_ns'])}" for each in (dates[:1] + dates[1:][-1:])]
     return (
         *_names(row),
         f"{row['n_launches']} in {row['n_reports']}",
-        text.duration(row["duration_ns"]),
-        text.share(row["share_frac"]),
-        text.duration(row["median_ns"]) + (f" ({row['n_shapes']} shapes)" if row["n_shapes"] > 1 else ""),
+        wording.duration(row["duration_ns"]),
+        wording.share(row["share_frac"]),
+        wording.duration(row["median_ns"]) + (f" ({row['n_shapes']} shapes)" if row["n_shapes"] > 1 else ""),
         _bound(row),
         " … ".join(trend),
     )
@@ -153,10 +153,10 @@ def _recoverable(row: Record) -> tuple[str, ...]:
     return (
         *_names(row),
         f"{row['n_placed']} in {row['n_reports']}",
-        text.duration(row["recoverable_ns"]),
-        text.share(row["recoverable_ns"] / row["placed_ns"] if row["placed_ns"] else None),
+        wording.duration(row["recoverable_ns"]),
+        wording.share(row["recoverable_ns"] / row["placed_ns"] if row["placed_ns"] else None),
         _bound(row),
-        text.label(row["first_finding"]) if row["first_finding"] else "",
+        wording.label(row["first_finding"]) if row["first_finding"] else "",
     )
 
 
@@ -168,12 +168,12 @@ def _gpus(listed: Record) -> Section:
     rows = [
         (
             *_names(row)[:2],
-            text.extent(row["grid"]),
+            wording.extent(row["grid"]),
             row["gpu_name"],
             str(row["n_launches"]),
-            text.duration(row["median_ns"]),
-            f"{text.duration(row['least_ns'])}–{text.duration(row['most_ns'])}" if row["n_launches"] > 1 else "",
-            text.share(row["share_of_roof_frac"]),
+            wording.duration(row["median_ns"]),
+            f"{wording.duration(row['least_ns'])}–{wording.duration(row['most_ns'])}" if row["n_launches"] > 1 else "",
+            wording.share(row["share_of_roof_frac"]),
             row["clock_control"] or "",
         )
         for row in listed["rows"]
@@ -186,7 +186,8 @@ def _changes(found: Record) -> Iterator[Section]:
     words = _WORDS_BY_FACTOR.get(found["by"]) or f"by label {found['by'].partition(':')[2]}"
     n_at_other_clocks = found["n_steps"] - found["n_compared"]
     counts = (
-        f"{text.counted(found['n_steps'], 'step')} in {found['n_series']} series of equal launches; {found['n_compared']} compared"
+        f"{wording.counted(found['n_steps'], 'step')} in {found['n_series']} series of equal launches; "
+        f"{found['n_compared']} compared"
         + (f", {n_at_other_clocks} not (different SM clocks)" if n_at_other_clocks else "")
     )
     if not found["n_steps"]:
@@ -213,23 +214,23 @@ def _step(row: Record) -> tuple[str, ...]:
         *_names(row),
         row["before_value"],
         row["value"],
-        f"{text.duration(row['before_ns'])} → {text.duration(row['mean_ns'])}",
+        f"{wording.duration(row['before_ns'])} → {wording.duration(row['mean_ns'])}",
         factor(row["change_frac"]),
-        f"±{text.share(row['noise_frac'])}",
+        f"±{wording.share(row['noise_frac'])}",
         ", ".join(row["also_changed"]),
     )
 
 
 def _names(row: Record) -> tuple[str, str, str]:
     return (
-        text.kernel_name(row),
+        wording.kernel_name(row),
         row.get("program") or row.get("process_name") or "",
         row["gpu_name"] or "",
     )
 
 
 def _bound(row: Record) -> str:
-    return text.bound_by(row["verdict"], text.label(row["limiter"]) if row["limiter"] else None)
+    return wording.bound_by(row["verdict"], wording.label(row["limiter"]) if row["limiter"] else None)
 
 
 def _shown(listed: Record) -> str:
@@ -242,7 +243,7 @@ def _aligned(section: Section, *, limits: Sequence[int] = ()) -> list[str]:
         return []
     limits = limits or [_NAME_WIDTH, *[_CELL_WIDTH] * (len(section.head) - 2), _LAST_WIDTH]
     rows = [
-        [text.shortened(text.printable(cell), limit) for cell, limit in zip(row, limits, strict=True)]
+        [wording.shortened(wording.printable(cell), limit) for cell, limit in zip(row, limits, strict=True)]
         for row in (section.head, *section.rows)
     ]
     return [f"  {line}" for line in aligned(rows, left=[True] * len(limits))]

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
-from ncuroof.present.format import MISSING, byte_count, byte_rate, flop_rate, in_operations, intensity, label, scaled
 from ncuroof.present.texts.console import result_console
 from ncuroof.roofline import GpuProfile
+from ncuroof.wording import MISSING, byte_count, byte_rate, flop_rate, in_operations, intensity, label, scaled
 
 _SHOWN_PRECISIONS = ("fp32", "tensor_bf16")
 _LEAST_SHOWN = 4

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ncuroof import wording
 from ncuroof.comparison import Comparison, run_obstacle, total_ns
 from ncuroof.comparison.history import History, Trend
-from ncuroof.present import format as text
 from ncuroof.present.documents.json_text import TOOL
 from ncuroof.present.sentences.change import signed_share
 
@@ -58,12 +58,12 @@ def history_text(found: History) -> str:
     """Return the trends as lines of plain text: a column per run, with marks at times that changed beyond noise."""
     lines = ["ncuroof · history"]
     lines += [
-        f"  {number}: {text.printable(run.label)} · {text.duration(total_ns(run))} in {text.launches(run.n_kernels)}"
-        + (text.DAMAGED if run.damage else "")
+        f"  {number}: {wording.printable(run.label)} · {wording.duration(total_ns(run))} in {wording.launches(run.n_kernels)}"
+        + (wording.DAMAGED if run.damage else "")
         for number, run in enumerate(found.runs)
     ]
     lines += [
-        f"  {number} to {number + 1}: {text.printable(said)}"
+        f"  {number} to {number + 1}: {wording.printable(said)}"
         for number, step in enumerate(found.steps)
         for said in _not_compared(step)
     ]
@@ -91,17 +91,17 @@ def _not_compared(step: Comparison) -> list[str]:
 
 def _line(trend: Trend) -> str:
     cells = "".join(
-        f"{text.duration(value):>{_TIME_WIDTH}} {_mark(trend, number)}" for number, value in enumerate(trend.mean_ns)
+        f"{wording.duration(value):>{_TIME_WIDTH}} {_mark(trend, number)}" for number, value in enumerate(trend.mean_ns)
     )
     change = "" if trend.change_frac is None else signed_share(trend.change_frac)
-    return f"{_fitted(text.printable(trend.name)):<{_NAME_WIDTH}}{cells}  {change}".rstrip()
+    return f"{_fitted(wording.printable(trend.name)):<{_NAME_WIDTH}}{cells}  {change}".rstrip()
 
 
 def _fitted(name: str) -> str:
     """Return a name that fits its column; what distinguishes it from others of the name stays."""
     short, dot, words = name.partition(" · ")
-    tail = text.shortened(f"{dot}{words}", _NAME_WIDTH - _LEAST_NAME_WIDTH)
-    return text.shortened(short, _NAME_WIDTH - 1 - len(tail)) + tail
+    tail = wording.shortened(f"{dot}{words}", _NAME_WIDTH - _LEAST_NAME_WIDTH)
+    return wording.shortened(short, _NAME_WIDTH - 1 - len(tail)) + tail
 
 
 def _mark(trend: Trend, number: int) -> str:

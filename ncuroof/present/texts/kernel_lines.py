@@ -9,9 +9,9 @@ from typing import Any
 
 import polars as pl
 
+from ncuroof import wording
 from ncuroof.diagnosis import with_weights
 from ncuroof.metrics.names import differences
-from ncuroof.present import format as text
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.documents.analysis import Document
 from ncuroof.present.sentences.actions import most_worth
@@ -132,16 +132,16 @@ def _line(
         gain = f"{gain}; {more[0].lower()}{more[1:]}"
     return KernelLine(
         number=kernel["id"],
-        name=text.printable(text.kernel_name(kernel)),
-        differs_in=tuple(text.shortened(text.printable(word), _MOST_WORD) for word in differs_in),
+        name=wording.printable(wording.kernel_name(kernel)),
+        differs_in=tuple(wording.shortened(wording.printable(word), _MOST_WORD) for word in differs_in),
         gpu=gpu,
         n_launches=group["n_launches"],
         spread=differing(group),
         extremes=extremes(group),
-        duration=text.duration(group["duration_ns"]),
-        recoverable=text.duration(group["recoverable_ns"]),
+        duration=wording.duration(group["duration_ns"]),
+        recoverable=wording.duration(group["recoverable_ns"]),
         verdict=kernel["verdict"],
-        limiter=text.label(kernel["limiter"]) if kernel["limiter"] else "",
+        limiter=wording.label(kernel["limiter"]) if kernel["limiter"] else "",
         advice=advice,
         where=first_place(finding["where"]) if finding is not None else "",
         gain=gain,
@@ -150,7 +150,7 @@ def _line(
 
 def _advice(finding: Mapping[str, Any], share: float | None) -> tuple[str, str]:
     """Return the first clause of a finding's advice, and in words the share of the group's time that it saves at most."""
-    gain = "" if share is None else f"up to {text.share(share)} of its time"
+    gain = "" if share is None else f"up to {wording.share(share)} of its time"
     return first_clause(finding["advice"]), gain
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ncuroof.present.format import printable
+from ncuroof.wording import printable
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&])")
 _NOT_IN_CODE = re.compile(r"[`|\\]|^\s*$")

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ncuroof.present.analysed import Record
-from ncuroof.present.format import (
+from ncuroof.present.texts.layout import aligned, filled
+from ncuroof.present.texts.markdown_text import table_row
+from ncuroof.wording import (
     MISSING,
     byte_count,
     byte_rate,
@@ -18,8 +20,6 @@ from ncuroof.present.format import (
     share,
     work_units,
 )
-from ncuroof.present.texts.layout import aligned, filled
-from ncuroof.present.texts.markdown_text import table_row
 
 WIDTH = 80
 WORDS = frozenset({"machine", "type", "bound"})

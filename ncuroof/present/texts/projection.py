@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ncuroof.present import format as text
+from ncuroof import wording
 from ncuroof.present.analysed import Record
 from ncuroof.present.texts.layout import aligned, filled
 from ncuroof.present.texts.markdown_text import code, escaped, table_row
@@ -18,9 +18,9 @@ _LEAST_RANGE_FRAC = 0.05
 
 def to_text(document: Record) -> str:
     """Return a projection as lines of plain text."""
-    lines = ["ncuroof · what if", text.printable(", ".join(document["sources"]))]
+    lines = ["ncuroof · what if", wording.printable(", ".join(document["sources"]))]
     if document["changes"]:
-        lines.append("changed: " + text.printable(", ".join(document["changes"])))
+        lines.append("changed: " + wording.printable(", ".join(document["changes"])))
     lines += ["", *_totals(document), "", *_kernels(document)]
     for note in (*_crossing(document), *_assumed(document), *_unknown(document)):
         lines += _filled(note)
@@ -40,7 +40,7 @@ def to_markdown(document: Record) -> str:
     lines += [table_row(map(escaped, _total(total))) for total in document["targets"]]
     lines += ["", table_row(("kernel", "recorded", *map(escaped, targets))), "|---|---:|" + "---:|" * len(targets)]
     for kernel in document["kernels"][:_MOST_KERNELS]:
-        times = [text.duration(kernel["recorded_ns"]), *map(_time, kernel["projections"])]
+        times = [wording.duration(kernel["recorded_ns"]), *map(_time, kernel["projections"])]
         lines.append(table_row((code(_name(kernel)), *map(escaped, times))))
     notes = [*_crossing(document), *_assumed(document), *_unknown(document), *document["assumptions"]]
     return "\n".join([*lines, "", *(f"- {escaped(note.strip())}" for note in notes)]) + "\n"
@@ -53,18 +53,18 @@ def _totals(document: Record) -> list[str]:
 
 
 def _total(total: Record) -> tuple[str, str, str, str, str]:
-    speed = text.MISSING if total["speedup"] is None else f"{total['speedup']:.3g}×"
+    speed = wording.MISSING if total["speedup"] is None else f"{total['speedup']:.3g}×"
     return (
         total["target"],
-        text.duration(total["recorded_ns"]),
-        text.duration(total["duration_ns"]),
+        wording.duration(total["recorded_ns"]),
+        wording.duration(total["duration_ns"]),
         _between(total),
         speed,
     )
 
 
 def _between(times: Record) -> str:
-    least, most = (text.duration(times[key]) for key in ("least_ns", "most_ns"))
+    least, most = (wording.duration(times[key]) for key in ("least_ns", "most_ns"))
     return least if least == most else f"{least} to {most}"
 
 
@@ -74,29 +74,29 @@ def _kernels(document: Record) -> Iterator[str]:
     yield "".join(
         [
             *head,
-            *(f"{text.shortened(total['target'], _CELL_WIDTH - 2):>{_CELL_WIDTH}}" for total in document["targets"]),
+            *(f"{wording.shortened(total['target'], _CELL_WIDTH - 2):>{_CELL_WIDTH}}" for total in document["targets"]),
         ]
     )
     for kernel in kernels[:_MOST_KERNELS]:
-        name = text.shortened(text.printable(_name(kernel)), _NAME_WIDTH - 1)
+        name = wording.shortened(wording.printable(_name(kernel)), _NAME_WIDTH - 1)
         cells = "".join(f"{_time(projection):>{_CELL_WIDTH}}" for projection in kernel["projections"])
-        yield f"{name:<{_NAME_WIDTH}}{text.duration(kernel['recorded_ns']):>10}{cells}"
+        yield f"{name:<{_NAME_WIDTH}}{wording.duration(kernel['recorded_ns']):>10}{cells}"
     if len(kernels) > _MOST_KERNELS:
         yield f"{len(kernels) - _MOST_KERNELS} more in the JSON document"
 
 
 def _name(kernel: Record) -> str:
     times = f"{kernel['n_launches']} × " if kernel["n_launches"] > 1 else ""
-    return times + text.kernel_name(kernel)
+    return times + wording.kernel_name(kernel)
 
 
 def _time(projection: Record) -> str:
     """Return the expected time and, where the hypotheses differ from it by a twentieth or more, their range."""
     expected, least, most = (projection[key] for key in ("duration_ns", "least_ns", "most_ns"))
     if expected is None:
-        return text.MISSING
+        return wording.MISSING
     is_wide = max(expected - least, most - expected) >= _LEAST_RANGE_FRAC * expected
-    return text.duration(expected) + (f" ({_between(projection)})" if is_wide else "")
+    return wording.duration(expected) + (f" ({_between(projection)})" if is_wide else "")
 
 
 def _crossing(document: Record) -> Iterator[str]:
@@ -124,14 +124,14 @@ def _assumed(document: Record) -> Iterator[str]:
 
 
 def _some(names: Sequence[str]) -> str:
-    return ", ".join(map(text.printable, names[:3])) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return ", ".join(map(wording.printable, names[:3])) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
 
 def _unknown(document: Record) -> Iterator[str]:
     for index, total in enumerate(document["targets"]):
         if total["n_unknown"]:
             reasons = {kernel["projections"][index]["reason"] for kernel in document["kernels"]} - {None}
-            yield f"no estimate for {text.launches(total['n_unknown'])} on {total['target']}: {'; '.join(sorted(reasons))}"
+            yield f"no estimate for {wording.launches(total['n_unknown'])} on {total['target']}: {'; '.join(sorted(reasons))}"
 
 
 def _filled(sentence: str) -> Iterator[str]:

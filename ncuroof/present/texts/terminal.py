@@ -11,7 +11,6 @@ from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from ncuroof.present.analysed import Analysed
-from ncuroof.present.format import bound_by, share
 from ncuroof.present.sentences.actions import Outlook
 from ncuroof.present.sentences.breakdowns import BreakdownLine
 from ncuroof.present.sentences.wall_time import PLACES_INDENT
@@ -19,6 +18,7 @@ from ncuroof.present.texts.brief import Brief, VerdictShare, brief
 from ncuroof.present.texts.console import is_width_set, result_console
 from ncuroof.present.texts.kernel_lines import KernelLine
 from ncuroof.present.texts.layout import filled, fitting
+from ncuroof.wording import bound_by, share
 
 WIDTH = 80
 _HEIGHT = 25
