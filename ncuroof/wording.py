@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from ncuroof.words import NAMELESS, SLOWER_PATH_SUFFIX, SPARSE_SUFFIX
+from ncuroof.words import NAMELESS, SLOWER_PATH_SUFFIX, SPARSE_SUFFIX, TENSOR_PREFIX
 
 MISSING = "—"
 """Written where a value is not known; a measured zero is written as 0."""
@@ -40,7 +40,6 @@ _LEAST_SCALED_COUNT = 10_000
 """Whole numbers below this are written in full, without a prefix."""
 
 _FRAC = re.compile("_frac$")
-_TENSOR = "tensor_"
 _INTEGER = re.compile(r"(?:^|_)u?int\d")
 _TENSOR_PATH = re.compile(r"tensor_(?:fp|tf|bf|int)\d")
 _ACCUMULATE = "_accumulate"
@@ -210,7 +209,7 @@ def label(name: str | None) -> str:
         return MISSING
     if _TENSOR_PATH.match(name):
         path = name.removesuffix(SLOWER_PATH_SUFFIX)
-        kind = path.removeprefix(_TENSOR)
+        kind = path.removeprefix(TENSOR_PREFIX)
         dense = kind.removesuffix(SPARSE_SUFFIX)
         inputs, _, accumulated = dense.partition("_") if dense.endswith(_ACCUMULATE) else (dense, "", "")
         kinds = (

@@ -38,9 +38,17 @@ class Precision(str, Enum):
     TENSOR_INT1 = "tensor_int1"
 
 
+TENSOR_PREFIX = "tensor_"
+"""What the names of precisions on tensor cores begin with."""
+
 SPARSE_SUFFIX = "_sparse"
 """Appended to a tensor precision for work on the structured-sparsity path, whose peak is usually twice the dense one."""
 
+
+SPARSE_SPEEDUP = 2.0
+"""Structured sparsity doubles a tensor peak (NVIDIA A100 Tensor Core GPU Architecture, "Sparsity").
+
+B300's FP4 peak is only a third higher with sparsity: its data sheet says so, and counters there are split by sparsity."""
 
 SLOWER_PATH_SUFFIX = "_slower_path"
 """Appended to the name of a ceiling for a tensor path that is slower than another path of the same type: mma.sync on Hopper."""

@@ -14,10 +14,9 @@ from ncuroof.expected.schemas import CALLS
 from ncuroof.metrics.torch_ranges import torch_range
 from ncuroof.model import Operation, recorded_operator
 from ncuroof.tables import CEILINGS, KERNELS, WORK, check, conform
-from ncuroof.words import SPARSE_SUFFIX, CeilingSource
+from ncuroof.words import SPARSE_SUFFIX, TENSOR_PREFIX, CeilingSource
 
 _DRAM = "dram"
-_TENSOR = "tensor_"
 _ATTENTION = "_attention"
 _OF_ANY_TYPE = "fp32"
 """Placeholder where only work is asked for, which depends on shapes alone."""
@@ -143,7 +142,7 @@ def _call(
     found, text = places[path], named[path]
     named_operator = torch_range(text)
     flop_by_precision = _flop_by_precision(group["did"])
-    dtype = element_type([name for name in flop_by_precision if name.startswith(_TENSOR)], group["name"])
+    dtype = element_type([name for name in flop_by_precision if name.startswith(TENSOR_PREFIX)], group["name"])
     operation = recorded_operator(text, dtype=dtype or _OF_ANY_TYPE)
     assert operation is not None  # noqa: S101 (named so)
     has_products = operation.matrix_flop > 0
@@ -215,7 +214,7 @@ def _flop_by_precision(done: list[list[Mapping[str, Any]] | None]) -> dict[str, 
 
 def _of_products(flop_by_precision: Mapping[str, float]) -> dict[str, float]:
     """Return the counted work of matrix products: the tensor cores' work, or all work if they did none."""
-    tensor = {name: flop for name, flop in flop_by_precision.items() if name.startswith(_TENSOR)}
+    tensor = {name: flop for name, flop in flop_by_precision.items() if name.startswith(TENSOR_PREFIX)}
     return tensor or dict(flop_by_precision)
 
 

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterable, Mapping
 
 from ncuroof.model.dtypes import DTYPES
+from ncuroof.words import TENSOR_PREFIX
 
-_TENSOR = "tensor_"
 _BY_PRECISION: Mapping[str, str] = {
     dtype.matrix[0]: dtype.name
     for dtype in reversed(tuple(DTYPES.values()))  # the plain type wins over those with shared scale factors
-    if dtype.matrix and dtype.matrix[0].startswith(_TENSOR)
+    if dtype.matrix and dtype.matrix[0].startswith(TENSOR_PREFIX)
 }
 _BY_NAME = (
     ("bf16", re.compile(r"bfloat16|(?<![a-z0-9])bf16|bf16(?![0-9a-z])", re.IGNORECASE)),

@@ -11,9 +11,7 @@ from ncuroof.diagnosis import known_sum
 from ncuroof.expected.schemas import CALLS, OPERATORS
 from ncuroof.resources import profile_file
 from ncuroof.tables import check, conform
-from ncuroof.words import Verdict
-
-_TENSOR = "tensor_"
+from ncuroof.words import TENSOR_PREFIX, Verdict
 
 
 class _Thresholds(NamedTuple):
@@ -72,7 +70,7 @@ def _ratio(above: str, below: str) -> pl.Expr:
 def _remarks() -> pl.Expr:
     """Return the list of remarks that apply, by their names in OPERATORS."""
     limit = _thresholds()
-    asked, ran = (pl.col(f"{name}_precision").str.starts_with(_TENSOR) for name in ("asked", "ran"))
+    asked, ran = (pl.col(f"{name}_precision").str.starts_with(TENSOR_PREFIX) for name in ("asked", "ran"))
     is_memory_bound = pl.col("verdict") == Verdict.MEMORY.value
     applies = {
         "other_sizes": pl.col("is_uneven"),

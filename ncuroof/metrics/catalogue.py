@@ -24,7 +24,7 @@ from ncuroof.metrics.entries import (
 )
 from ncuroof.metrics.formula import Formula, parse
 from ncuroof.resources import profile_file
-from ncuroof.words import SPARSE_SUFFIX, Precision
+from ncuroof.words import SPARSE_SUFFIX, TENSOR_PREFIX, Precision
 
 _BREAKDOWN = "breakdown:{}.avg.pct_of_peak_sustained_elapsed"
 BREAKDOWNS = {
@@ -155,7 +155,7 @@ def precisions() -> tuple[str, ...]:
         name
         for each in Precision
         for name in (each.value, f"{each.value}{SPARSE_SUFFIX}")
-        if name == each.value or (name.startswith("tensor_") and each.value not in dense)
+        if name == each.value or (name.startswith(TENSOR_PREFIX) and each.value not in dense)
     )
 
 

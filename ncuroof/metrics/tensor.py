@@ -18,7 +18,7 @@ from ncuroof.metrics.formula import sum_of, sum_of_known
 from ncuroof.metrics.names import matches
 from ncuroof.metrics.quantities import CounterTable, first_known
 from ncuroof.metrics.stacked_rows import rows_by_key
-from ncuroof.words import SPARSE_SUFFIX
+from ncuroof.words import SPARSE_SPEEDUP, SPARSE_SUFFIX
 
 _NS_PER_S = 1e9
 _NAME = re.compile(
@@ -27,10 +27,6 @@ _NAME = re.compile(
 _REPEATED = "_realtime"
 """Suffix of a counter that is another one under a second name."""
 
-_SPARSE_SPEEDUP = 2.0
-"""Structured sparsity doubles a tensor peak (NVIDIA A100 Tensor Core GPU Architecture, "Sparsity").
-
-B300's FP4 peak is only a third higher with sparsity; counters there are split by sparsity and do not need this factor."""
 
 _WHOLE = 3
 """Rank of a name without instruction and sparsity, which counts all paths of its types."""
@@ -165,7 +161,7 @@ def _accumulator(accumulators: Sequence[str | None], rates: Sequence[pl.Expr]) -
 def _dense_peak(measured: MeasuredPath, has_sparsity: pl.Expr) -> pl.Expr:
     peak = measured.peak
     if measured.path.is_dense_and_sparse:
-        peak = pl.when(has_sparsity).then(peak / _SPARSE_SPEEDUP).otherwise(peak)
+        peak = pl.when(has_sparsity).then(peak / SPARSE_SPEEDUP).otherwise(peak)
     return pl.when(peak > 0).then(peak)
 
 

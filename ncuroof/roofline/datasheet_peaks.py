@@ -9,10 +9,7 @@ import polars as pl
 from ncuroof.roofline.gpu_profiles import FP16_ACCUMULATE_SUFFIX, FP16_ACCUMULATING, GpuProfile
 from ncuroof.roofline.sheet_roofs import sheet_precision
 from ncuroof.tables import BANDWIDTH, KERNELS, WORK, check
-from ncuroof.words import SPARSE_SUFFIX, CeilingSource, MemoryLevel
-
-_SPARSE_SPEEDUP = 2.0
-"""Structured sparsity doubles a tensor peak (NVIDIA A100 Tensor Core GPU Architecture, "Sparsity") unless the sheet states it."""
+from ncuroof.words import SPARSE_SPEEDUP, SPARSE_SUFFIX, CeilingSource, MemoryLevel
 
 
 def with_datasheet_peaks(
@@ -107,7 +104,7 @@ def _rates(device: int, profile: GpuProfile) -> Iterator[tuple[int, str, float |
         if sparse in peaks:
             yield device, precision + SPARSE_SUFFIX, rates.get(sparse), peaks[sparse], n_sms
         else:
-            yield device, precision + SPARSE_SUFFIX, rate and _SPARSE_SPEEDUP * rate, _SPARSE_SPEEDUP * at_boost, n_sms
+            yield device, precision + SPARSE_SUFFIX, rate and SPARSE_SPEEDUP * rate, SPARSE_SPEEDUP * at_boost, n_sms
 
 
 def _filled(rows: pl.DataFrame, achieved: str, peak: str, sheet: pl.Expr) -> pl.DataFrame:

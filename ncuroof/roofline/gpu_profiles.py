@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from ncuroof import resources
 from ncuroof.errors import ProfileError
 from ncuroof.resources import FrozenMapping
-from ncuroof.words import SPARSE_SUFFIX, MemoryLevel, Precision
+from ncuroof.words import SPARSE_SUFFIX, TENSOR_PREFIX, MemoryLevel, Precision
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
@@ -231,7 +231,7 @@ def _sources(texts: dict[str, str], numbers: dict[str, dict[str, float]]) -> dic
     unused = set(texts)
     for table, content in numbers.items():
         for key in content:
-            tensor = [f"{table}.tensor"] if key.startswith("tensor_") else []
+            tensor = [f"{table}.tensor"] if key.startswith(TENSOR_PREFIX) else []
             source = next((name for name in (f"{table}.{key}", *tensor, table) if name in texts), None)
             if source is None:
                 raise ProfileError(f"[sources] {table}.{key}: expected the source of this number, found none")
@@ -254,7 +254,7 @@ def _add_derived(numbers: dict[str, dict[str, float]], sources: dict[str, str]) 
             sources[f"bandwidth_bytes_per_s.{level}"] = f"at boost clock: {sources[f'bytes_per_clock.{key}']}"
     for precision, rate in numbers["peak_flop_per_clock_per_sm"].items():
         if precision not in numbers["peak_flop_per_s"]:
-            at_tensor_clock = precision.startswith("tensor_") and precision != Precision.TENSOR_FP64
+            at_tensor_clock = precision.startswith(TENSOR_PREFIX) and precision != Precision.TENSOR_FP64
             clock = tensor_clock_hz if at_tensor_clock else clock_hz
             numbers["peak_flop_per_s"][precision] = rate * sm_count * clock
             source = sources[f"peak_flop_per_clock_per_sm.{precision}"]

@@ -10,6 +10,7 @@ from ncuroof.roofline.bounds import LEAST_UNCOUNTED_FRAC
 from ncuroof.roofline.sheet_roofs import sheet_precision
 from ncuroof.tables import KERNELS, check, conform
 from ncuroof.whatif.schemas import BUSY_TIMES
+from ncuroof.words import TENSOR_PREFIX
 
 RESOURCES = ("dram", "l2", "l2_slice", "l1", "sm", "fp64", "fp32", "fp16", "tensor")
 """What has a peak: two memory levels, a slice of L2 that atomics on few addresses keep full while the others idle, L1 with shared
@@ -167,7 +168,7 @@ def tensor_types(work: pl.DataFrame) -> pl.DataFrame:
 
     It has the name that data sheets have its peak by: without sparsity, and with the suffix of accumulation in FP16, if any.
     """
-    done = work.filter(pl.col("precision").str.starts_with("tensor_") & (pl.col("frac") > 0) & pl.col("reliable"))
+    done = work.filter(pl.col("precision").str.starts_with(TENSOR_PREFIX) & (pl.col("frac") > 0) & pl.col("reliable"))
     return (
         done.sort("id", "frac", maintain_order=True)
         .group_by("id", maintain_order=True)

@@ -25,7 +25,7 @@ from ncuroof.tables import check
 from ncuroof.whatif.busy_times import ARITHMETIC, RESOURCES
 from ncuroof.whatif.peak_ratios import Profiles
 from ncuroof.whatif.schemas import BUSY_TIMES
-from ncuroof.words import SPARSE_SUFFIX
+from ncuroof.words import SPARSE_SUFFIX, TENSOR_PREFIX
 
 HINT = "write changes like bytes:0.5, l2:0.5, flop:0.5, sm:0.5, batch:4, dtype:bf16"
 DTYPE = "dtype"
@@ -46,7 +46,6 @@ _BANK_BYTES = 4
 Source: CUDA C++ Programming Guide, shared memory: 32 banks of 32 bits per clock."""
 _TYPES = tuple(name for name, dtype in DTYPES.items() if dtype.matrix)
 """What products are made in: indices and masks keep their type."""
-_TENSOR = "tensor_"
 _TENSOR_TYPE = {"fp32": "tensor_tf32"}
 """Tensor cores have no FP32: operands of that width run as TF32."""
 _VECTOR = ("fp64", "fp32")
@@ -175,9 +174,9 @@ def _retyped(busy: pl.DataFrame, dtype: str, concerns: pl.Series, profiles: Prof
     dense = pl.col("dominant_precision").str.replace(f"{SPARSE_SUFFIX}$", "")
     widths = {name: each.bytes for name, each in DTYPES.items()}
     names = {name: element_type((), [name]) for name in busy["name"].drop_nulls().unique()}
-    is_tensor = dense.str.starts_with(_TENSOR).fill_null(value=False)
+    is_tensor = dense.str.starts_with(TENSOR_PREFIX).fill_null(value=False)
     by_name = pl.col("name").replace_strict(names, default=None, return_dtype=pl.String)
-    stored = pl.when(is_tensor).then(dense.str.strip_prefix(_TENSOR)).otherwise(pl.coalesce(by_name, dense))
+    stored = pl.when(is_tensor).then(dense.str.strip_prefix(TENSOR_PREFIX)).otherwise(pl.coalesce(by_name, dense))
     width = stored.replace_strict(widths, default=None, return_dtype=pl.Float64)
     factor = pl.when(pl.lit(concerns)).then(DTYPES[dtype].bytes / width).otherwise(1.0).fill_null(1.0)
     of_lanes = max(DTYPES[dtype].bytes, _BANK_BYTES) / width.clip(lower_bound=_BANK_BYTES)
