@@ -25,6 +25,9 @@ _OVERRIDES, _FIRST, _NAMES_LIMITER, _CAUSE, _GENERAL = range(5)
 NAMED_GAIN = "limiter.latency_gain_frac"
 """Share of the duration that fixing the cause named by a latency-bound kernel's limiter saves at most; null where not known."""
 
+_TIE = 0.99
+"""Gains of at least this share of the largest one are no smaller (a choice): both are bounds, often of the same headroom."""
+
 _MOST, _WORKING = "most.{}.{}", "scheduler.working_frac"
 """Upper bound of gains, a column per (relieves_both_sides, changes_arithmetic); and share of the time in which blocks can run."""
 
@@ -110,6 +113,8 @@ def _outweighing(rules: Rules) -> pl.Expr:
 def _tell_most_worth(findings: pl.LazyFrame) -> pl.LazyFrame:
     """Add `is_most_worth`: the cause with the kernel's largest gain, or the general finding where no cause has a gain.
 
+    Of gains that are about the same (`_TIE`), that of the finding listed first counts, which names the limiter if one does.
+
     General findings (relieve a busy unit, whatever the cause) have the larger upper bound in most kernels, yet are the second thing
     to do. A kernel with a finding that stands first and has no gain has none that is most worth: its results, or the input it was
     profiled with, are in doubt, and what is computed has to be right before it is made faster. Each window over a kernel is a step
@@ -118,7 +123,7 @@ def _tell_most_worth(findings: pl.LazyFrame) -> pl.LazyFrame:
     is_in_doubt = ((pl.col(_RANK) == _FIRST) & pl.col("gain_ns").is_null()).any().over("id")
     is_cause = pl.col(_RANK) != _GENERAL
     has_cause = (is_cause & pl.col("gain_ns").is_not_null()).any().over("id")
-    is_largest = (pl.col(_WORTH) == pl.col(_WORTH).max().over("id")).fill_null(value=False)
+    is_largest = (pl.col(_WORTH) >= _TIE * pl.col(_WORTH).max().over("id")).fill_null(value=False)
     is_first = pl.col(_IS_LARGEST).cum_sum().over("id") == 1
     return (
         findings.with_columns(pl.when((is_cause | ~has_cause) & ~is_in_doubt).then("gain_ns").alias(_WORTH))

@@ -31,7 +31,8 @@ class Outlook:
         n_first: actions to do first: the first ones in ACTIONS, without those that save next to nothing beside the first one.
         joint_frac: what those of them that leave the work as it is save together, or all of them where each needs more work.
         joint_speedup: how much faster the run is then, or the same work within a larger run; None where nothing would be left, or
-            GPU time and wall-clock time are not those of the same runs.
+            GPU time and wall-clock time are not those of the same runs, or all need more work and more of the time is in launches
+            too short to optimise alone, which gain from it as well.
         of_run_frac: profiled GPU time as a share of wall-clock time; 1 for what is not known.
         is_beyond_roofline: whether the first actions save more than the time above the roofline: they lower the roofline time too.
         near_dram_roof_frac: time in kernels near the DRAM roof without a notable gain: only fusion makes them much faster.
@@ -85,11 +86,13 @@ def outlook(
         float(judged.filter(part)["duration_ns"].sum()) / summary.duration_ns if summary.duration_ns else None
         for part in parts
     )
+    # Launches that are too short gain from more work at once as well, by how much is not known.
+    is_more_too_short = _need_more_work(first) and (too_short or 0.0) > (joint_frac or 0.0)
     return Outlook(
         n_first=len(first),
         joint_frac=joint_frac,
         joint_speedup=None
-        if joint_frac is None or joint_frac >= 1 or not _is_of_one_whole(weighting)
+        if joint_frac is None or joint_frac >= 1 or not _is_of_one_whole(weighting) or is_more_too_short
         else 1 / (1 - joint_frac * of_run_frac),
         of_run_frac=of_run_frac,
         is_beyond_roofline=recoverable_ns is not None and gain_ns > recoverable_ns * _ROUNDING,
@@ -105,6 +108,11 @@ def _first(actions: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
         for place, action in enumerate(actions[:_MOST_FIRST])
         if place == 0 or action["share_frac"] is None or action["share_frac"] >= _LEAST_SHARE
     ]
+
+
+def _need_more_work(first: Sequence[Mapping[str, Any]]) -> bool:
+    findings = load_rules().findings
+    return all(findings[action["finding"]].needs_more_work for action in first)
 
 
 def _joint_frac(first: Sequence[Mapping[str, Any]]) -> float | None:

@@ -531,3 +531,17 @@ def test_what_tells_why_nothing_is_busy_is_asked_for_first() -> None:
     diagnosis = diagnose(measurements, roofline(measurements), unit_weights(measurements.kernels))
     assert diagnosis.verdicts["verdict"].to_list() == ["latency"]
     assert diagnosis.missing["quantity"].to_list()[:2] == ["stalls", "scheduler.n_eligible_warps"]
+
+
+@pytest.mark.parametrize(("stalled", "expected"), [(0.499, "serial_loads"), (0.48, "divergence")])
+def test_of_about_equal_gains_that_of_the_limiter_counts(stalled: float, expected: str) -> None:
+    """Divergence saves 0.5 of the time, until the busiest unit is full; waits for loads save what they take."""
+    changed = {"utilisation.headroom": 0.5, "utilisation.busiest": 0.5, "utilisation.l2": 0.0}
+    changed |= {
+        "stalls.long_scoreboard": stalled,
+        "access.loads_by_code": 1.0,
+        "scheduler.n_threads_per_instruction": 8.0,
+    }
+    row = row_for(RULES.findings["serial_loads"], **changed).with_columns(limiter=pl.lit("long_scoreboard"))
+    rows = collect_findings(add_firing(row, RULES.findings.values()), RULES)
+    assert rows.filter("is_most_worth")["finding"].to_list() == [expected]

@@ -124,7 +124,7 @@ def group(
     return verdict, limiter, duration_ns, recoverable_ns, has_gain, False
 
 
-def of_groups(*groups: Group, summary: Summary) -> Outlook:
+def of_groups(*groups: Group, summary: Summary, actions: pl.DataFrame | None = None) -> Outlook:
     names = ("verdict", "limiter", "duration_ns", "recoverable_ns", "has_gain", "is_in_doubt")
     rows = [{"id": number, **dict(zip(names, each, strict=True))} for number, each in enumerate(groups)]
     tables = (
@@ -134,7 +134,23 @@ def of_groups(*groups: Group, summary: Summary) -> Outlook:
         )
         for schema in (GROUPS, VERDICTS)
     )
-    return outlook(pl.DataFrame(schema=ACTIONS), *tables, summary)
+    return outlook(pl.DataFrame(schema=ACTIONS) if actions is None else actions, *tables, summary)
+
+
+@pytest.mark.parametrize(
+    ("action", "too_short_ns", "speedup"),
+    [
+        (SMALL_GRID, 199.0, 1.25),  # 1 / 0.8
+        (SMALL_GRID, 201.0, None),  # more inputs per launch relieve these launches as well, by how much is not known
+        (SPILLS, 201.0, 1.25),
+    ],
+)
+def test_more_work_per_launch_has_no_bound_where_most_launches_are_too_short(
+    action: str, too_short_ns: float, speedup: float | None
+) -> None:
+    first = pl.DataFrame([(action, 1, 200.0, 0.2)], schema=ACTIONS, orient="row")
+    found = of_groups(group("overhead", "launch", too_short_ns), summary=run(), actions=first)
+    assert (found.joint_frac, found.joint_speedup) == (0.2, speedup)
 
 
 @pytest.mark.parametrize(

@@ -131,7 +131,8 @@ def without_gain(near_dram_roof_frac: float | None, too_short_frac: float | None
     if sum(frac for frac, _ in parts) < _WORTH_TELLING:
         return ""
     shares = ", ".join(f"{wording.share(frac)} {where}" for frac, where in parts if frac >= _LEAST_PART)
-    return f"to save more, fuse kernels: {shares}"
+    does_more = " or give each launch more work" if parts[1][0] >= _LEAST_PART else ""
+    return f"to save more, fuse kernels{does_more}: {shares}"
 
 
 def in_doubt(in_doubt_frac: float | None) -> str:
