@@ -84,7 +84,7 @@ CASES = [
     ),
     Case(
         "serial_loads", "latency", "long_scoreboard",
-        {"stalls.long_scoreboard": 0.32, "access.loads_by_code": 2.4,
+        {"stalls.long_scoreboard": 0.32, "check.sampled_frac": 0.61, "access.loads_by_code": 2.4,
          "access.bulk_copy_frac": 0.48, "scheduler.memory_queue_frac": 0.28, "scheduler.working_frac": 0.75,
          "utilisation.headroom": 0.9},
         0.24,  # 0.32 of 0.75
@@ -95,7 +95,7 @@ CASES = [
     ),
     Case(
         "stall_long_scoreboard", "latency", "long_scoreboard",
-        {"stalls.long_scoreboard": 0.32, "access.loads_by_code": 2.6,
+        {"stalls.long_scoreboard": 0.32, "check.sampled_frac": 0.61, "access.loads_by_code": 2.6,
          "access.bulk_copy_frac": 0.48, "scheduler.memory_queue_frac": 0.28, "scheduler.working_frac": 0.75,
          "utilisation.headroom": 0.9},
         0.24,  # 0.32 of 0.75
@@ -107,7 +107,7 @@ CASES = [
     ),
     Case(
         "stall_bulk_copies", "latency", "long_scoreboard",
-        {"stalls.long_scoreboard": 0.32, "access.bulk_copy_frac": 0.52, "scheduler.working_frac": 0.75,
+        {"stalls.long_scoreboard": 0.32, "check.sampled_frac": 0.61, "access.bulk_copy_frac": 0.52, "scheduler.working_frac": 0.75,
          "utilisation.headroom": 0.9},
         0.24,  # 0.32 of 0.75
         {"stalls.long_scoreboard": (0.28,), "access.bulk_copy_frac": (0.48,)},
