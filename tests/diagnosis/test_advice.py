@@ -292,14 +292,3 @@ def test_attention_over_equal_sequences_is_not_told_to_sort_them() -> None:
     advice = FINDINGS["sm_imbalance"].advice.text("flash_attention")
     assert "more tiles" in first_clause(advice)
     assert "length" not in first_clause(advice)
-
-
-def test_filling_a_tensor_with_random_numbers_is_told_nothing_of_dropout() -> None:
-    grid_stride = "void at::native::<unnamed>::distribution_elementwise_grid_stride_kernel<float, 4, {}>"
-    uniform = grid_stride.format(
-        "at::native::templates::cuda::uniform_and_transform<float, float, at::CUDAGeneratorImpl *>"
-    )
-    dropout = "void at::native::<unnamed>::fused_dropout_kernel_vec<float, float, unsigned int, 1, 4, bool>"
-    filled, dropped = (FINDINGS["random_numbers"].advice.text("pytorch", name) for name in (uniform, dropout))
-    assert "dropout" not in filled
-    assert "dropout" in dropped

@@ -87,6 +87,12 @@ ROWS: list[ByHand] = [
     ("launch.n_blocks", {f"launch__grid_dim_{axis}": n for axis, n in zip("xyz", (2, 3, 5), strict=True)}, 30),
     ("launch.n_threads_per_block", {"launch__block_size": 7, **{f"launch__block_dim_{axis}": 2 for axis in "xyz"}}, 7),
     ("launch.n_threads_per_block", {f"launch__block_dim_{axis}": n for axis, n in zip("xyz", (7, 3, 2), strict=True)}, 42),
+    # a warp of 32 threads in rows of 16, of 5, of 64, and in a block that is a single row of 8
+    *(
+        ("launch.n_rows_per_warp", {f"launch__block_dim_{axis}": n for axis, n in zip("xyz", extents, strict=True)}, n_rows)
+        for extents, n_rows in (((16, 16, 1), 2), ((5, 5, 5), 6.4), ((64, 4, 1), 1), ((8, 1, 1), 1), ((8, 2, 1), 2))
+    ),
+    ("launch.n_rows_per_warp", {"launch__block_size": 256}, None),
     ("launch.n_registers_per_thread", {"launch__registers_per_thread": 41}, 41),
     ("launch.shared_bytes_per_block", {"launch__shared_mem_per_block": 1032, STATIC: 3, DYNAMIC: 5}, 1032),
     ("launch.shared_bytes_per_block", {STATIC: 3, DYNAMIC: 5}, 8),

@@ -1,0 +1,118 @@
+"""Advice that depends on what was measured, and what it must not say: numbers by hand, names as PyTorch writes them."""
+
+from __future__ import annotations
+
+import pytest
+
+from ncuroof.analysis import Reports
+from ncuroof.diagnosis import load_rules
+from ncuroof.metrics.families import USER
+from ncuroof.present.texts.kernel_lines import first_clause
+from tests.support.raw import raw_report
+
+FINDINGS = load_rules().findings
+
+
+def test_a_block_loses_its_unread_dimension_and_gets_no_longer_one() -> None:
+    """A shared array of 32 elements, written by threadIdx.x, has no place for 1024 of them."""
+    advice = FINDINGS["alike_threads"].advice.text(USER)
+    assert "(32 × 1 instead of 32 × 32, in the same grid)" in first_clause(advice)
+    assert "1024" not in first_clause(advice)
+    (longer,) = [clause for clause in advice.split("; ") if "1024 × 1" in clause]
+    assert "only where the code takes its extents from blockDim, and no shared array is sized" in longer
+
+
+_FILL = (
+    "void at::native::<unnamed>::distribution_elementwise_grid_stride_kernel<float, (int)4, void at::native::templates::cuda::"
+    "{}_and_transform<float, float, at::CUDAGeneratorImpl *, void at::native::templates::cuda::{}_kernel<at::CUDAGeneratorImpl *>("
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "is_tensor"),
+    [
+        (_FILL.format("uniform", "uniform"), True),  # torch.rand
+        (_FILL.format("normal", "normal"), True),  # torch.randn
+        (_FILL.format("uniform", "bernoulli"), False),  # of a dropout
+        (_FILL.format("normal", "log_normal"), False),
+        (
+            "void at::native::<unnamed>::fused_dropout_kernel_vec<float, float, unsigned int, (int)1, (int)4, bool>(",
+            False,
+        ),
+    ],
+)
+def test_a_tensor_of_random_numbers_is_not_told_to_drop_features(name: str, is_tensor: bool) -> None:
+    advice = FINDINGS["random_numbers"].advice.text("pytorch", name)
+    assert advice.startswith("Generate the tensor once") == is_tensor
+    assert ("drop" in advice) != is_tensor
+
+
+NARROW = {
+    "launch.n_rows_per_warp": 2.0,
+    "access.load_sectors_per_request": 3.4,
+    "access.store_sectors_per_request": 4.0,
+}
+"""A filter whose blocks are 16 × 16: its loads touch six sectors for two rows of 16 floats, fewer at the edges."""
+
+
+@pytest.mark.parametrize("finding", ["uncoalesced_global_load", "uncoalesced_global_access"])
+@pytest.mark.parametrize(
+    ("changed", "is_wide"),
+    [
+        ({}, True),
+        ({"access.adjacent_loads_frac": 0.97}, True),  # a thread's next element is its neighbour's as well
+        ({"launch.n_rows_per_warp": 4.0}, True),
+        ({"launch.n_rows_per_warp": 8.0}, False),
+        ({"launch.n_rows_per_warp": 1.0}, False),
+        ({"launch.n_rows_per_warp": None}, False),
+        ({"access.load_sectors_per_request": 8.0}, False),  # strided
+        ({"access.load_sectors_per_request": None}, False),
+        ({"access.store_sectors_per_request": 32.0}, False),
+        ({"access.store_sectors_per_request": None}, True),
+    ],
+)
+def test_a_warp_that_spans_rows_is_made_to_lie_in_one(
+    finding: str, changed: dict[str, float | None], is_wide: bool
+) -> None:
+    advice = FINDINGS[finding].advice.text(USER, quantities=NARROW | changed)
+    assert advice.startswith("Make the block 32 threads wide") == is_wide
+
+
+def test_a_row_off_the_edge_of_a_sector_takes_one_more() -> None:
+    def sectors(n_bytes: int, start: int) -> int:
+        return (start + n_bytes - 1) // 32 - start // 32 + 1
+
+    assert (2 * sectors(64, 0), 2 * sectors(64, 4), sectors(128, 4)) == (4, 6, 5)
+    advice = FINDINGS["uncoalesced_global_access"].advice.text(USER, quantities=NARROW)
+    assert "two rows of 16 floats 6 sectors instead of 4, one row of 32 floats 5" in advice
+
+
+def test_loads_are_kept_apart_by_an_early_exit() -> None:
+    advice = FINDINGS["serial_loads"].advice.text(USER)
+    assert "Where a loop can end early on a value, load several elements before the test" in advice
+    assert "early" not in first_clause(advice)
+
+
+@pytest.mark.parametrize(("n_loads", "is_smaller"), [(None, False), (1.9, False), (2.0, True), (2.6, True)])
+def test_a_program_with_loads_in_flight_is_not_told_to_have_them(n_loads: float | None, is_smaller: bool) -> None:
+    of_32_warps = {"launch.n_threads_per_block": 1024.0, "access.loads_by_code": n_loads}
+    advice = FINDINGS["dram_headroom"].advice.text("triton", quantities=of_32_warps)
+    assert advice.startswith("Use a smaller BLOCK_SIZE and fewer num_warps") == is_smaller
+    assert ("has several loads in flight already" in advice) == is_smaller
+    of_8_warps = of_32_warps | {"launch.n_threads_per_block": 256.0}
+    assert "larger BLOCK_SIZE" in FINDINGS["dram_headroom"].advice.text("triton", quantities=of_8_warps)
+
+
+def test_shared_memory_falls_with_the_constants_that_are_read_beside_it() -> None:
+    assert "if addresses, index arithmetic and reads of constants fall along" in (
+        FINDINGS["shared_traffic"].gain_basis or ""
+    )
+
+
+@pytest.mark.parametrize(("waves", "n_blocks", "found"), [(0.0119, 1, ["small_grid"]), (1.19, 100, [])])
+def test_one_block_is_too_few_whatever_was_not_collected(waves: float, n_blocks: int, found: list[str]) -> None:
+    launch = {"launch__waves_per_multiprocessor": waves, "launch__grid_size": n_blocks, "launch__sm_count": 84}
+    kernel = Reports((raw_report(launch),)).analyse().to_dict()["kernels"][0]
+    assert kernel["verdict"] == "unknown"
+    assert [finding["id"] for finding in kernel["findings"]] == found
+    assert [finding["gain_ns"] for finding in kernel["findings"]] == [None] * len(found)
