@@ -155,6 +155,7 @@ def _read(
         unread_indices=_if_any([each.unread_indices for each in code]),
         operations=_if_any([each.operations for each in code]),
         adjacent_loads=_if_any([each.adjacent_loads for each in code]),
+        local_accesses=_if_any([each.local_accesses for each in code]),
         instructions=read_instructions(content, framing, modules, selection or CounterSelection(frozenset()), rows),
         remarks=tuple(filter(None, (_newer(framing.version), remark))),
     )

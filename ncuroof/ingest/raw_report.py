@@ -119,6 +119,8 @@ class RawReport:
         adjacent_loads: which share of its loads each workload's code reads right beside another one (`adjacent_share` of
             `ncuroof.ingest.code.adjacent_loads`); one entry per row of `workloads`, None if not known; empty if
             it is known for no workload.
+        local_accesses: which share of its memory instructions accesses local memory in each workload's code (`local_share` of
+            `ncuroof.ingest.code.local_accesses`); likewise.
         instructions: RAW_INSTRUCTIONS of kernels whose code is in the report; if there are too many, of some of the kernels.
         folder: name of the folder that contains the file; empty for a report that was opened on its own.
         is_printed: whether it was read from a table that ncu printed, whose numbers are rounded, not from the report itself.
@@ -142,6 +144,7 @@ class RawReport:
     unread_indices: tuple[frozenset[str] | None, ...] = ()
     operations: tuple[Mapping[str, int] | None, ...] = ()
     adjacent_loads: tuple[float | None, ...] = ()
+    local_accesses: tuple[float | None, ...] = ()
     instructions: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=RAW_INSTRUCTIONS))
     is_printed: bool = False
     folder: str = ""

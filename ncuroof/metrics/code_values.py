@@ -16,12 +16,13 @@ MOST_EXECUTIONS, WIDE_CONFLICTS = "access.most_executions", "access.wide_conflic
 
 UNFUSED_BY_CODE, FP64_DIVISIONS = "arithmetic.fp32_unfused_by_code", "arithmetic.fp64_division_frac"
 
-ADJACENT_LOADS = "access.adjacent_loads_frac"
+ADJACENT_LOADS, LOCAL_ACCESSES = "access.adjacent_loads_frac", "access.local_by_code_frac"
 
 BY_CODE = (
     LOADS_BY_CODE,
     ATOMIC_WAIT,
     ADJACENT_LOADS,
+    LOCAL_ACCESSES,
     *N_ALIKE,
     MOST_EXECUTIONS,
     WIDE_CONFLICTS,
@@ -68,9 +69,10 @@ def values_by_code(report: RawReport, waits: Collection[str]) -> pl.DataFrame:
         waits: counters of samples that found a warp waiting for data.
     """
     of_accesses = [_most_executions(report), _wide_conflicts(report)]
-    adjacent = report.adjacent_loads or (None,) * report.workloads.height
-    of_loads = [*_waits(report, waits), pl.Series(ADJACENT_LOADS, adjacent, pl.Float64)]
-    return pl.DataFrame([*of_loads, *_alike(report), *of_accesses, *_arithmetic(report)])
+    shares = {ADJACENT_LOADS: report.adjacent_loads, LOCAL_ACCESSES: report.local_accesses}
+    unknown = (None,) * report.workloads.height
+    of_code = [pl.Series(name, found or unknown, pl.Float64) for name, found in shares.items()]
+    return pl.DataFrame([*_waits(report, waits), *of_code, *_alike(report), *of_accesses, *_arithmetic(report)])
 
 
 def _waits(report: RawReport, waits: Collection[str]) -> list[pl.Series]:

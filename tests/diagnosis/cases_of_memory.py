@@ -187,6 +187,10 @@ CASES = [
         other_limiters=("shared", "l2"),
     ),
     Case(
+        "local_memory_by_code", "latency", "occupancy", {"access.local_by_code_frac": 0.52}, None,
+        {"access.local_by_code_frac": (0.48,), "access.local_bytes": (0, 1e9), "check.debug_build": (1,)},
+    ),
+    Case(
         "l1_traffic", "memory", "l1",
         {"utilisation.l1": 0.62, "access.unsplit_shared_bytes": 1024, "stalls.lg_throttle": 0.32,
          "arithmetic.fp32_issue_frac": 0.5, "utilisation.compute": 0.4},

@@ -74,6 +74,7 @@ EDGES = [
         0.1,
         {"roofline.vector_flop_frac": 0.02, "utilisation.fp32": 0.02},
     ),
+    Edge("local_memory_by_code", "access.local_by_code_frac", 0.5, 0.48),
     Edge("local_memory", "access.local_bytes", 104000, 100000),
     Edge("local_memory", "access.local_frac", 0.052, 0.05),
     Edge("small_grid", "occupancy.waves", 0.96, 1),

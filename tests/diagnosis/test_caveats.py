@@ -633,6 +633,7 @@ TRIOS: dict[str, list[Trio]] = {
     ],
 }
 ELSEWHERE = {
+    "local_not_collected",  # tests/diagnosis/test_local_memory_by_code.py: it needs machine code
     "embedded_chart",  # tests/metrics/test_chart_values.py: it needs the charts that a report carries
     "shared_slice",  # tests/test_parts_of_gpus.py: `partial_gpu` always holds beside it
 }

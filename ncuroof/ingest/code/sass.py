@@ -47,8 +47,13 @@ ATOMICS_WITH_RESULT = (0x18A, 0x18B, 0x1A8, 0x1A9)
 """ATOM and ATOMG, plain and compare-and-swap: atomics on global memory that return a result."""
 OTHER_ATOMICS = (0x18C, 0x18D, 0x18E, 0x1A6)
 """ATOMS, RED and REDG."""
+LOCAL_ACCESSES, SHARED_LOADS = (0x183, 0x187), (0x03B, 0x184)
+"""LDL and STL; LDSM and LDS."""
 ASYNC_COPY, WAIT_FOR_COPIES = 0x1AE, 0x11A
 """LDGSTS and DEPBAR. DEPBAR waits for groups of LDGSTS, without a wait mask; warps are sampled at the instruction after it."""
+
+MEMORY_ACCESSES = (*LOADS, *SHARED_LOADS, *STORES, *ATOMICS_WITH_RESULT, *OTHER_ATOMICS, ASYNC_COPY)
+"""Loads, stores, atomics and asynchronous copies, of global, local and shared memory."""
 
 # Several threads together.
 BARRIER, WARP_GROUP = 0x11D, 0x1C5

@@ -1,4 +1,4 @@
-"""What each kernel's machine code says without counters: indices that it never reads, its arithmetic, and loads of neighbours."""
+"""What each kernel's machine code says without counters: indices that it never reads, arithmetic, neighbours' loads, local memory."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from itertools import islice
 
 from ncuroof.ingest.code.adjacent_loads import adjacent_share
 from ncuroof.ingest.code.arithmetic import operations_in
+from ncuroof.ingest.code.local_accesses import local_share
 from ncuroof.ingest.code.modules import CodeModule, kernel_spans, located
 from ncuroof.ingest.code.thread_indices import unread_in
 from ncuroof.ingest.framing import Framing
@@ -31,6 +32,7 @@ class StaticCode:
     unread_indices: frozenset[str] | None = None
     operations: Mapping[str, int] | None = None
     adjacent_loads: float | None = None
+    local_accesses: float | None = None
 
 
 def static_code(
@@ -59,7 +61,12 @@ def static_code(
         code = image.code(function)
         n_left -= len(code)
         target = image.compute_capability
-        return StaticCode(unread_in(code, target), operations_in(code, target), adjacent_share(code, target))
+        return StaticCode(
+            unread_in(code, target),
+            operations_in(code, target),
+            adjacent_share(code, target),
+            local_share(code, target),
+        )
 
     for row in islice(rows, _MOST_LOOKED_AT):
         span = spans[row]
