@@ -18,8 +18,10 @@ def test_a_block_loses_its_unread_dimension_and_gets_no_longer_one() -> None:
     advice = FINDINGS["alike_threads"].advice.text(USER)
     assert "(32 × 1 instead of 32 × 32, in the same grid)" in first_clause(advice)
     assert "1024" not in first_clause(advice)
-    (longer,) = [clause for clause in advice.split("; ") if "1024 × 1" in clause]
-    assert "only where the code takes its extents from blockDim, and no shared array is sized" in longer
+    assert "where they are right" in first_clause(advice)
+    (longer,) = [sentence for sentence in advice.split(". ") if "1024 × 1" in sentence]
+    assert longer.startswith("Where results are wrong or missing")
+    assert longer.endswith("if the code was written for them and its shared arrays have room for them")
 
 
 _FILL = (
