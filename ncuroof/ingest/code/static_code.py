@@ -1,4 +1,4 @@
-"""What each kernel's machine code says without counters: indices that it never reads, arithmetic, neighbours' loads, local memory."""
+"""What each kernel's machine code says without counters: indices that it never reads, arithmetic, neighbours, local memory."""
 
 from __future__ import annotations
 
