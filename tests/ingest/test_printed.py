@@ -437,6 +437,7 @@ BY_CODE = [
     "fp64_divisions",
     "inlined_generator_setup",
     "local_memory",  # except of debug builds
+    "local_memory_by_code",
     "serial_loads",
     "stall_long_scoreboard",
     "stall_overlapping_loads",

@@ -224,6 +224,7 @@ _BY_CODE = (
     "fp64_divisions",
     "idle_warps",
     "inlined_generator_setup",
+    "local_memory_by_code",
     "serial_loads",
     "stall_xu_queue",
     "stall_long_scoreboard",
@@ -326,6 +327,7 @@ def _analysis(path: Path) -> dict[str, Any]:
         each["access"].pop("loads_by_code")
         each["access"].pop("atomic_wait_frac")
         each["access"].pop("adjacent_loads_frac")
+        each["access"].pop("local_by_code_frac")
         each["access"].pop("most_executions")
         each["access"].pop("most_idle_warp_frac")
         each["access"].pop("wide_conflict_frac")
