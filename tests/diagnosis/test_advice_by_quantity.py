@@ -67,7 +67,9 @@ NARROW = {
         ({"launch.n_rows_per_warp": 8.0}, False),
         ({"launch.n_rows_per_warp": 1.0}, False),
         ({"launch.n_rows_per_warp": None}, False),
-        ({"access.load_sectors_per_request": 8.0}, False),  # strided
+        ({"access.load_sectors_per_request": 6.0}, True),  # all rows misaligned
+        ({"access.load_sectors_per_request": 6.6}, False),
+        ({"access.load_sectors_per_request": 7.8, "access.adjacent_loads_frac": 0.5}, False),  # every other float
         ({"access.load_sectors_per_request": None}, False),
         ({"access.store_sectors_per_request": 32.0}, False),
         ({"access.store_sectors_per_request": None}, True),
