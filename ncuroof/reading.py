@@ -105,7 +105,7 @@ def compare(before: Analysis | PathLike, after: Analysis | PathLike) -> Comparis
     """
     from ncuroof.comparison import compare as compared  # noqa: PLC0415  comparing is not needed to read
 
-    return replace(compared(read_run(before), read_run(after)), told=_text)
+    return replace(compared(read_run(before), read_run(after)), written=_text)
 
 
 def _text(comparison: Comparison) -> str:

@@ -36,7 +36,7 @@ class Comparison:
         comparable: what of them can be compared.
         matching: which groups are the same, added and removed.
         deltas: what changed in the matches, in their order.
-        told: makes the text that notebooks show of it.
+        written: writes the text that notebooks show of it.
     """
 
     before: Run
@@ -44,14 +44,14 @@ class Comparison:
     comparable: Comparable
     matching: Matching
     deltas: tuple[Delta, ...]
-    told: Callable[[Comparison], str] = repr
+    written: Callable[[Comparison], str] = repr
 
     def __repr__(self) -> str:
         n_alone = f"{len(self.matching.added)} added, {len(self.matching.removed)} removed"
         return f"<Comparison: {self.before.label} → {self.after.label}; {len(self.deltas)} kernels matched, {n_alone}>"
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(self.told(self))}</pre>"
+        return f"<pre>{escape(self.written(self))}</pre>"
 
     @property
     def is_empty(self) -> bool:
