@@ -213,6 +213,14 @@ CASES = [
     ),
     Case(
         "sm_imbalance", "latency", "imbalance",
+        {"scheduler.sm_imbalance_frac": 0.23, "occupancy.waves": 4.7, "occupancy.tail_frac": 0.05, "scheduler.unequal_frac": 0.23,
+         "occupancy.empty_frac": 0.41, "occupancy.achieved_frac": 0.81, "utilisation.busiest": 0.3},
+        0.41,  # in more waves as well, where no other finding reports empty slots
+        {"scheduler.sm_imbalance_frac": (0.09,)},
+        (("occupancy.achieved_frac", 0.74, 0.23),),
+    ),
+    Case(
+        "sm_imbalance", "latency", "imbalance",
         {"scheduler.sm_imbalance_frac": 0.2, "occupancy.waves": 2, "occupancy.tail_frac": 0.0095}, 0.2,
         {"occupancy.tail_frac": (0.0105,)},
     ),
