@@ -38,7 +38,7 @@ def add_checks(
     """Return `judged` with a column `check.…` for each check that is not a formula over counters.
 
     Args:
-        judged: one row per kernel with KERNELS, quantities, `verdict` and `is_by_intensity`.
+        judged: one row per kernel with KERNELS, quantities, `verdict`, `is_by_known_units` and `is_by_intensity`.
         measurements: for DEVICES.
         roofline: for WORK, BANDWIDTH, POINTS and INSTRUCTION_POINTS.
         weights: WEIGHTS.
@@ -71,6 +71,7 @@ def _facts(measurements: Measurements) -> list[pl.Expr]:
         "damaged_report": pl.col("is_damaged_report"),
         "printed": pl.col("is_printed"),
         "undecided": (pl.col("verdict") == "unknown") & ~pl.col("failed"),
+        "decided_by_known_units": pl.col("is_by_known_units"),
         "decided_by_intensity": pl.col("is_by_intensity"),
         "base_clock": (pl.col("clock_control") == "base") & ~pl.col("failed"),
         "own_clock": pl.col("clock_control") == "none",

@@ -95,7 +95,7 @@ def _limiter() -> pl.Expr:
         .when(pl.col("verdict") == Verdict.COMPUTE.value)
         .then(compute)
         .when(pl.col("verdict") == Verdict.BALANCED.value)
-        .then(pl.when(pl.col("utilisation.lead") >= 0).then(memory).otherwise(compute))
+        .then(pl.when(pl.coalesce("utilisation.lead", "utilisation.known_lead") >= 0).then(memory).otherwise(compute))
         .when(pl.col("verdict") == Verdict.LATENCY.value)
         .then(pl.col("limiter.latency"))
         .when(pl.col("verdict") == Verdict.OVERHEAD.value)
@@ -138,12 +138,14 @@ def _from_roofline() -> pl.Expr:
 
 
 def _decisions(path: pl.DataFrame) -> pl.DataFrame:
-    """Return each kernel's smallest distance from a threshold, and two of its decisions.
+    """Return each kernel's smallest distance from a threshold, and three of its decisions.
 
-    `is_by_intensity`: intensity decided in place of utilisation. `is_one_pipe`: memory instructions keep both sides busy.
+    `is_by_known_units`, `is_by_intensity`: these decided in place of Speed of Light's totals. `is_one_pipe`: memory instructions
+    keep both sides busy.
     """
     return path.group_by("id").agg(
         pl.col("margin_frac").min().alias("nearest_margin_frac"),
+        (_is_known("known_memory_leads") | _is_answered("main_units_known")).alias("is_by_known_units"),
         _is_answered("intensity_known").alias("is_by_intensity"),
         _is_answered("memory_instructions").alias("is_one_pipe"),
     )
@@ -152,6 +154,11 @@ def _decisions(path: pl.DataFrame) -> pl.DataFrame:
 def _is_answered(node: str) -> pl.Expr:
     """Return whether a kernel's path passes the node with the answer yes."""
     return ((pl.col("node") == node) & pl.col("outcome")).fill_null(value=False).any()
+
+
+def _is_known(node: str) -> pl.Expr:
+    """Return whether a kernel's path passes the node with an answer."""
+    return ((pl.col("node") == node) & pl.col("outcome").is_not_null()).any()
 
 
 def _both_sides() -> pl.Expr:

@@ -60,6 +60,8 @@ def test_without_utilisation_and_flops_the_verdict_is_unknown() -> None:
         "long_enough",
         "memory_known",
         "enough_blocks",
+        "known_unit_busy",
+        "main_units_known",
         "intensity_known",
     ]
     assert path[-1]["outcome"] is None
@@ -175,7 +177,7 @@ def roofline_only(flop_share: float, dram_share: float) -> dict[str, float | str
         (0.02, 0.2, "memory", "dram", "low"),  # far below its roof: the side alone says little
     ],
 )
-def test_intensity_decides_where_utilisation_is_absent(
+def test_a_report_of_flops_and_bytes_alone_has_a_verdict(
     flop_share: float, dram_share: float, expected: str, limiter: str, confidence: str
 ) -> None:
     row, path = diagnosed(roofline_only(flop_share, dram_share))
@@ -184,7 +186,41 @@ def test_intensity_decides_where_utilisation_is_absent(
         assert row["limiter"] == limiter
     assert row["confidence"] == confidence
     assert ("far_below_roof" in row["caveats"]) == (confidence == "low")
-    assert "intensity_known" in [step["node"] for step in path]
+    nodes = [step["node"] for step in path]
+    assert ("intensity_known" in nodes) == (confidence == "low")
+    assert ("known_memory_leads" in nodes) == (confidence == "medium")
+
+
+@pytest.mark.parametrize(
+    ("dram", "l1", "issue", "alu", "expected", "limiter", "confidence"),
+    [
+        # an integer chain on an H100: without FLOPs, its intensity is far left of the ridge
+        (0.0, 0.1, 50.7, 99.6, "compute", "alu", "medium"),
+        (85.0, 40.0, 20.0, 15.0, "memory", "dram", "medium"),
+        (70.0, 75.0, 68.0, 30.0, "balanced", "l1", "medium"),
+        (30.0, 40.0, 20.0, 15.0, "latency", None, "medium"),
+        (None, None, 50.7, 99.6, "unknown", None, "low"),  # memory may be busier
+    ],
+)
+def test_without_the_two_totals_the_known_units_decide(
+    dram: float | None,
+    l1: float | None,
+    issue: float,
+    alu: float,
+    expected: str,
+    limiter: str | None,
+    confidence: str,
+) -> None:
+    units = {
+        f"gpu__dram_throughput{PCT}": dram,
+        f"l1tex__throughput{PCT}": l1,
+        f"sm__issue_active{PCT}": issue,
+        f"sm__pipe_alu_cycles_active{PCT}": alu,
+    }
+    row, _ = diagnosed(
+        {"gpu__time_duration.sum": 1e6, **{name: value for name, value in units.items() if value is not None}}
+    )
+    assert (row["verdict"], row["limiter"], row["confidence"]) == (expected, limiter, confidence)
 
 
 @pytest.mark.parametrize(
