@@ -14,7 +14,7 @@ from ncuroof.comparison.matching import match
 from ncuroof.comparison.pairing import pairs_of_same_problem
 from ncuroof.comparison.signatures import numbered, renamed, variant
 from ncuroof.present.documents.comparison import comparison_document
-from ncuroof.present.texts.comparison import how_matched
+from ncuroof.present.sentences.comparison import how_matched
 from tests.comparison.runs import launch, run
 
 

@@ -254,8 +254,8 @@ def test_launches_that_are_in_no_group_stand_by_themselves():
 
 
 def test_runs_of_one_name_are_told_apart_by_their_folders():
-    assert page_changes.distinct_labels("a/run.ncu-rep", "b/run.ncu-rep") == ["a/run.ncu-rep", "b/run.ncu-rep"]
-    assert page_changes.distinct_labels("a/new.ncu-rep", r"b\\old.ncu-rep") == ["new.ncu-rep", "old.ncu-rep"]
+    assert page_changes.report_names("a/run.ncu-rep", "b/run.ncu-rep") == ["a/run.ncu-rep", "b/run.ncu-rep"]
+    assert page_changes.report_names("a/new.ncu-rep", r"b\\old.ncu-rep") == ["new.ncu-rep", "old.ncu-rep"]
 
 
 def test_reports_past_the_third_are_counted():

@@ -26,8 +26,8 @@ from ncuroof.fleet import FLEET_FAILURES
 from ncuroof.fleet.questions import across_gpus, by_time, changes, factors, overview
 from ncuroof.present.documents.comparison import comparison_document
 from ncuroof.present.documents.fleet import fleet_document, sql_document
+from ncuroof.present.documents.history import history_document
 from ncuroof.present.documents.projection import projection_document
-from ncuroof.present.texts.history import history_document
 from ncuroof.whatif import busy_times, parse_target, project
 from tests.fleet.launches import fleet, launch
 from tests.support import demo

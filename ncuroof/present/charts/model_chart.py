@@ -7,7 +7,7 @@ from html import escape
 from ncuroof._version import __version__
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.roofline_svg import DARK_STYLE, Mark, roofline_svg
-from ncuroof.present.texts.model import WORDS, counted, explained, subject, table
+from ncuroof.present.sentences.model import WORDS, counted, explained, subject, table
 from ncuroof.wording import flop_rate
 
 _MOST_TEXTS = 24

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from ncuroof import wording
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.views import is_plottable
-from ncuroof.present.texts.comparison import changed_lines, how_matched, match_name, moved, outcome, side
+from ncuroof.present.sentences.comparison import changed_lines, how_matched, match_name, moved, outcome, side
 
 _MOST_LINES = 100
 _MOST_NAME = 80
@@ -54,7 +54,7 @@ def changes(comparison: Record) -> Changes:
     headline, *remarks = (f"{line[0].upper()}{line[1:]}" for line in outcome(comparison))
     before, after = comparison["before"], comparison["after"]
     return Changes(
-        title=" against ".join(distinct_labels(after["label"], before["label"])),
+        title=" against ".join(report_names(after["label"], before["label"])),
         headline=headline,
         sides=[("Before", side(before)), ("After", side(after))],
         remarks=remarks,
@@ -64,7 +64,7 @@ def changes(comparison: Record) -> Changes:
     )
 
 
-def distinct_labels(*labels: str) -> list[str]:
+def report_names(*labels: str) -> list[str]:
     """Return the names of runs without their folders, unless these are what tells them apart."""
     names = [label.replace("\\", "/").rpartition("/")[2] for label in labels]
     return [wording.printable(name) for name in (names if len(set(names)) == len(names) else labels)]

@@ -21,9 +21,9 @@ from ncuroof.present.sentences.actions import Outlook, gpu_time, most_worth, out
 from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_range_path, extremes
 from ncuroof.present.sentences.clocks import locked_clock_remark
 from ncuroof.present.sentences.debug_build import debug_build_sentence
-from ncuroof.present.sentences.distinct_labels import names_of_several
 from ncuroof.present.sentences.failed_launches import failed_sentence
 from ncuroof.present.sentences.model_utilisation import mfu_value
+from ncuroof.present.sentences.report_names import names_of_several
 from ncuroof.present.sentences.source_lines import where_sentence
 from ncuroof.present.sentences.wall_time import WallTimeTable, wall_time_tables
 from ncuroof.present.sentences.weighting import not_the_run_sentences, recorded_once_sentence, weighting_sentences

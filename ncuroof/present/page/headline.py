@@ -19,7 +19,7 @@ from ncuroof.present.sentences.collect_options import (
     raw_page_tells,
 )
 from ncuroof.present.sentences.debug_build import come_first, is_debug_build
-from ncuroof.present.sentences.distinct_labels import names_of_several
+from ncuroof.present.sentences.report_names import names_of_several
 from ncuroof.present.sentences.wall_time import idle_sentence, is_mostly_idle
 
 _MOST_NAME = 60

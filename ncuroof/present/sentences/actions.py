@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from ncuroof import wording
-from ncuroof.present.sentences.distinct_labels import names_of_several
+from ncuroof.present.sentences.report_names import names_of_several
 from ncuroof.present.sentences.wall_time import IdleLine, idle_line
 
 _LEAST_SPEEDUP, _MOST_SPEEDUP = 1.005, 100

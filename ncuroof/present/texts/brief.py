@@ -16,10 +16,10 @@ from ncuroof.present.sentences.actions import Outlook, gpu_time, outlook
 from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_outer_range
 from ncuroof.present.sentences.clocks import locked_clock_remark
 from ncuroof.present.sentences.debug_build import debug_build_sentence
-from ncuroof.present.sentences.distinct_labels import names_of_several, with_folders
 from ncuroof.present.sentences.failed_launches import failed_sentence
 from ncuroof.present.sentences.model_utilisation import mfu_line
 from ncuroof.present.sentences.reached_roofs import reached_roof_lines
+from ncuroof.present.sentences.report_names import names_of_several, with_folders
 from ncuroof.present.sentences.wall_time import wall_time_lines
 from ncuroof.present.sentences.weighting import not_the_run_sentences, recorded_once_sentence, weighting_sentences
 from ncuroof.present.texts.kernel_lines import KernelLine, gpu_label, kernel_lines

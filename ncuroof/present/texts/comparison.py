@@ -2,35 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ncuroof import wording
-from ncuroof.comparison import WORK_WORDS, is_beyond, is_other_work
 from ncuroof.present.analysed import Record
-from ncuroof.present.sentences.change import factor
-from ncuroof.present.sentences.source_lines import place
+from ncuroof.present.sentences.comparison import (
+    both_times,
+    changed_lines,
+    how_matched,
+    match_name,
+    moved,
+    outcome,
+    short_group,
+    side,
+)
 from ncuroof.present.texts.layout import filled
 from ncuroof.present.texts.markdown_text import code, escaped, table_row
 
-_LEAST_OF_RUN = 0.01
-"""Of the GPU time before: a kernel that was launched more or less often is shown where its time changed by more."""
-
 _MOST_LINES = 20
-_MOST_NAME = 60
-_MOST_PLACES = 3
 _WIDTH = 80
-
-_WORDS_BY_HOW = {
-    "same": "same name and shape",
-    "moved": "same name and shape, other NVTX range",
-    "shape": "same name",
-    "renamed": "renamed kernel",
-    "variant": "variant of the same kernel",
-    "place": "same position in the run",
-    "fused": "kernels fused into one",
-    "split": "one kernel split into several",
-    "rewritten": "kernels rewritten as others",
-}
 
 
 def to_text(document: Record) -> str:
@@ -82,133 +72,12 @@ def heading(document: Record) -> Iterator[str]:
     yield from others
 
 
-def outcome(document: Record) -> Iterator[str]:
-    """Yield the change as a whole, or why the runs are not compared, and what else is to be known of it."""
-    before, after, summary = document["before"], document["after"], document["summary"]
-    comparable = document["comparable"]
-    if not comparable["time"]:
-        yield from (f"times are not compared: {wording.printable(reason)}" for reason in comparable["reasons"])
-    elif summary["obstacle"] is not None:
-        yield f"GPU times of the whole runs are not compared: {wording.printable(summary['obstacle'])}"
-    elif summary["duration_change_frac"] is not None:
-        change, noise = summary["duration_change_frac"], summary["noise_frac"]
-        is_moved = is_beyond(change, noise)
-        subject = "the kernels together are" if _step(before, after) else "the run is"
-        counted = " in the counting runs, without ncu" if after["is_counted"] else ""
-        condition = "" if document["matches"] else ", if both do the same work"
-        yield (
-            f"{subject} {factor(change)}{counted}{condition}"
-            if is_moved
-            else f"the run's GPU time did not change beyond measurement noise{counted} (±{wording.share(noise)})"
-        )
-    if summary["matched_change_frac"] is not None and (summary["obstacle"] or _is_launched_otherwise(document)):
-        yield f"launch for launch, over the kernels that both runs launched: {_of_matched(summary)}"
-    if step := _step(before, after):
-        yield step
-    remarks = (*comparable["remarks"], *_lost(document), *_other_work(document))
-    yield from (f"note: {wording.printable(remark)}" for remark in remarks)
-    yield _counts(summary, is_time_comparable=comparable["time"])
-
-
-def _step(before: Record, after: Record) -> str:
-    """Return how long a step takes (wall-clock time); empty where it is not known for both runs. GPU time alone does not say it."""
-    was, became = before.get("step_ns"), after.get("step_ns")
-    if not was or became is None:
-        return ""
-    idle = " → ".join(wording.share(side["idle_frac"]) for side in (before, after))
-    took = f"{wording.duration(was)} → {wording.duration(became)} ({100 * (became / was - 1):+.1f} %)"
-    return f"a step takes {took}; the GPU is idle for {idle} of it"
-
-
-def _of_matched(summary: Record) -> str:
-    change, noise = summary["matched_change_frac"], summary["matched_noise_frac"]
-    return (
-        factor(change) if is_beyond(change, noise) else f"no change beyond measurement noise (±{wording.share(noise)})"
-    )
-
-
-def _is_launched_otherwise(document: Record) -> bool:
-    """Return whether one run launched kernels that the other did not, or launched some more often."""
-    return bool(document["added"] or document["removed"]) or any(
-        match["is_launched_otherwise"] for match in document["matches"]
-    )
-
-
-def _counts(summary: Record, *, is_time_comparable: bool) -> str:
-    alone = f"{summary['n_added']} added, {summary['n_removed']} removed"
-    if not is_time_comparable:
-        return f"{wording.counted(summary['n_matches'], 'kernel')} matched, {alone}"
-    n_faster, n_slower, n_unknown = (summary[key] for key in ("n_faster", "n_slower", "n_unknown"))
-    n_at_other_clocks = summary["n_at_other_clocks"]
-    n_counted_otherwise = summary["n_counted_otherwise"]
-    n_unchanged = summary["n_matches"] - n_faster - n_slower - n_unknown - n_at_other_clocks - n_counted_otherwise
-    unknown = f"{n_unknown} without a known time, " if n_unknown else ""
-    unknown += f"{n_at_other_clocks} at another SM clock, " if n_at_other_clocks else ""
-    unknown += f"{n_counted_otherwise} changed only in the counting runs, " if n_counted_otherwise else ""
-    return f"{wording.counted(n_faster, 'kernel')} faster, {n_slower} slower, {n_unchanged} unchanged, {unknown}{alone}"
-
-
-def _lost(document: Record) -> Iterator[str]:
-    """Yield that kernels which one run seems to lack may be lost in its damaged report."""
-    for key, when in (("added", "before"), ("removed", "after")):
-        if document[key] and document[when]["damage"]:
-            yield f"kernels shown as {key} may be among those that are lost in the damaged run {when}"
-
-
-def _other_work(document: Record) -> Iterator[str]:
-    """Yield that a kernel does far more or less work than before: its input may have changed, and not its code."""
-    found = [match for match in document["matches"] if is_other_work(match["work_ratio"] or 1.0)]
-    if not found:
-        if not document["matches"]:
-            yield "no kernel of one run matches a kernel of the other"
-        return
-    most = max(found, key=lambda match: max(time or 0.0 for time in match["duration_ns"]))
-    n_others = len(found) - 1
-    others = (
-        f", and so {'does' if n_others == 1 else 'do'} {wording.counted(n_others, 'other kernel')}" if n_others else ""
-    )
-    what = WORK_WORDS[most["work_of"]]
-    yield f"{match_name(most)} does a different amount of work ({what} ×{most['work_ratio']:.3g}){others}: is the input the same?"
-
-
-def side(run: Record) -> str:
-    """Return a run in a line: its name, its GPUs, launches and time."""
-    gpus = ", ".join(map(wording.printable, run["gpus"])) or "unknown GPU"
-    remarks = (" (simulated, not recorded)" if run["is_simulated"] else "") + (wording.DAMAGED if run["damage"] else "")
-    failed = f", {run['n_failed']} of them failed to profile" if run["n_failed"] else ""
-    time = f"{wording.launches(run['n_kernels'])}{failed}, {wording.duration(run['duration_ns'])}"
-    return f"{wording.printable(run['label'])} · {gpus} · {time}{remarks}"
-
-
-def moved(document: Record) -> list[Record]:
-    """Return the matches to show: those that changed beyond noise, or in verdict, or, where times are not compared, in amounts.
-
-    Also those that were launched more or less often, where this moved the run's time.
-    """
-    is_comparable = document["comparable"]["time"]
-    least_ns = _LEAST_OF_RUN * (document["before"]["duration_ns"] or 0.0)
-    return [
-        match
-        for match in document["matches"]
-        if (match["is_significant"] and is_comparable)
-        or match["is_counted_otherwise"]
-        or (is_comparable and match["is_launched_otherwise"] and _moved_ns(match) > least_ns)
-        or (match["verdict"][0] != match["verdict"][1] and "unknown" not in match["verdict"])
-        or (not is_comparable and match["changes"])
-    ]
-
-
-def _moved_ns(match: Record) -> float:
-    was, became = match["duration_ns"]
-    return 0.0 if was is None or became is None else abs(became - was)
-
-
 def _changes(document: Record) -> Iterator[str]:
     shown = moved(document)
     for match in shown[:_MOST_LINES]:
         yield ""
         yield f"  {match_name(match)}"
-        yield f"    {_both(match['duration_ns'])}, above the roofline {_both(match['recoverable_ns'])}"
+        yield f"    {both_times(match['duration_ns'])}, above the roofline {both_times(match['recoverable_ns'])}"
         if how := how_matched(match):
             yield from filled("    ", f"match: {how}".split(), _WIDTH)
         yield from filled("    ", match["sentence"].split(), _WIDTH)
@@ -217,63 +86,12 @@ def _changes(document: Record) -> Iterator[str]:
         yield f"  {len(shown) - _MOST_LINES} more in the JSON document"
 
 
-def match_name(match: Record) -> str:
-    """Return the names of a match, once where they are the same before and after."""
-    before, after = (" + ".join(_short(group) for group in match[side]) for side in ("before", "after"))
-    return wording.printable(before if before == after else f"{before} → {after}")
-
-
-def _short(group: Record) -> str:
-    return wording.kernel_name(group, _MOST_NAME)
-
-
-def _both(durations_ns: Sequence[float | None]) -> str:
-    return " → ".join(map(wording.duration, durations_ns))
-
-
-def changed_lines(match: Record) -> list[str]:
-    """Return the source lines whose time changed most: "1.78 ms → 4.58 ms at gemm.cu:84 · __syncthreads();"."""
-    return [
-        f"{_both(change['time_ns'])} at {_changed_place(change)} · {wording.printable(change['text'])}"
-        for change in match["lines"][:_MOST_PLACES]
-    ]
-
-
-def _changed_place(change: Record) -> str:
-    """Return the line after, or the one before where no warp is found any more."""
-    before, after = change["line"]
-    return place({**change, "line": after}) if after else f"{place({**change, 'line': before})} (before)"
-
-
-def how_matched(match: Record) -> str:
-    """Return what kernels were matched by, how sure that is, and their shapes where these differ; "" for the very same."""
-    before, after = match["before"], match["after"]
-    shapes = [_launched(side[0]) for side in (before, after)] if len(before) == len(after) == 1 else ["", ""]
-    if (match["how"], match["sureness"]) == ("same", "certain") and shapes[0] == shapes[1]:
-        return ""
-    sure = "" if match["sureness"] == "certain" else f" ({match['sureness']})"
-    return f"{_WORDS_BY_HOW[match['how']]}{sure}" + (f": {shapes[0]} → {shapes[1]}" if shapes[0] != shapes[1] else "")
-
-
-def _launched(group: Record) -> str:
-    n_blocks, n_threads = (_trimmed_extent(group[size]) for size in ("grid", "block"))
-    return f"{n_blocks} block{'' if n_blocks == '1' else 's'} of {n_threads}"
-
-
-def _trimmed_extent(sizes: Sequence[int] | None) -> str:
-    """Return a size without the ones at its end, of which most grids and blocks have some."""
-    whole = wording.extent(sizes)
-    while whole.endswith(" × 1"):
-        whole = whole[: -len(" × 1")]
-    return whole
-
-
 def _others(document: Record) -> Iterator[str]:
     for key in ("added", "removed"):
         groups = document[key]
         for group in groups[:_MOST_LINES]:
             time = wording.duration(group["duration_ns"])
-            yield f"  {key}: {wording.printable(_short(group))}, {wording.launches(group['n_launches'])}, {time}"
+            yield f"  {key}: {wording.printable(short_group(group))}, {wording.launches(group['n_launches'])}, {time}"
         if len(groups) > _MOST_LINES:
             yield f"  {key}: {len(groups) - _MOST_LINES} more in the JSON document"
 

@@ -1,57 +1,17 @@
-"""Many runs for people and programs: a line per kernel with its time in every run, jumps beyond noise marked."""
+"""Many runs for people: a line per kernel with its time in every run, jumps beyond noise marked."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from ncuroof import wording
 from ncuroof.comparison import Comparison, run_obstacle, total_ns
 from ncuroof.comparison.history import History, Trend
-from ncuroof.present.documents.json_text import TOOL
 from ncuroof.present.sentences.change import signed_share
-
-SCHEMA = "ncuroof.history/1"
 
 _MOST_TRENDS = 30
 _NAME_WIDTH = 32
 _LEAST_NAME_WIDTH = 12
 _TIME_WIDTH = 10
 _SLOWER, _FASTER = "▲", "▼"
-
-
-def history_document(found: History) -> dict[str, Any]:
-    """Return the document `ncuroof.history/1`; trends that moved the most time first."""
-    return {
-        "schema": SCHEMA,
-        "tool": TOOL,
-        "runs": [
-            {
-                "label": run.label,
-                "gpus": list(run.setup.gpus),
-                "duration_ns": total_ns(run),
-                "n_kernels": run.n_kernels,
-                "damage": list(run.damage),
-            }
-            for run in found.runs
-        ],
-        "comparable": [
-            {
-                "time": step.comparable.is_time_comparable,
-                "reasons": list(step.comparable.reasons),
-                "obstacle": run_obstacle(step) if step.comparable.is_time_comparable else None,
-            }
-            for step in found.steps
-        ],
-        "trends": [
-            {
-                "name": trend.name,
-                "mean_ns": trend.mean_ns,
-                "change_frac": trend.change_frac,
-                "jumps": [{"run": run, "change_frac": change} for run, change in sorted(trend.jumps.items())],
-            }
-            for trend in found.trends
-        ],
-    }
 
 
 def history_text(found: History) -> str:

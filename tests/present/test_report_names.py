@@ -8,7 +8,7 @@ import pytest
 
 import ncuroof
 from ncuroof.metrics.names import differences
-from ncuroof.present.sentences.distinct_labels import with_folders
+from ncuroof.present.sentences.report_names import with_folders
 from ncuroof.present.texts.brief import brief
 from ncuroof.present.texts.markdown import to_markdown
 from ncuroof.present.texts.terminal import to_text
