@@ -1,7 +1,7 @@
 // Arrows on the page of a comparison: from a kernel's position before to that after, on the FLOP roofline at DRAM.
 
 const ARROW_HEAD_PX = 7;
-const LEAST_ARROW_PX = 6;
+const LEAST_ARROW_PX = 3;
 
 /** The arrows of the visible rows. */
 function arrowsOf(chart) {
@@ -20,9 +20,10 @@ function arrow(chart, mark, fromX, fromY, isChanged) {
   if (length < LEAST_ARROW_PX + mark.radius) return [];
   const [unitX, unitY] = [(mark.px - fromX) / length, (mark.py - fromY) / length];
   const [tipX, tipY] = [mark.px - unitX * (mark.radius + 1), mark.py - unitY * (mark.radius + 1)];
+  const head = Math.min(ARROW_HEAD_PX, length - mark.radius);
   const side = (sign) => {
-    const [backX, backY] = [tipX - unitX * ARROW_HEAD_PX, tipY - unitY * ARROW_HEAD_PX];
-    return `${backX + sign * unitY * (ARROW_HEAD_PX / 2)},${backY - sign * unitX * (ARROW_HEAD_PX / 2)}`;
+    const [backX, backY] = [tipX - unitX * head, tipY - unitY * head];
+    return `${backX + sign * unitY * (head / 2)},${backY - sign * unitX * (head / 2)}`;
   };
   const stroke = colour(isChanged ? mark.verdict : "soft");
   const line = chart.line(fromX, fromY, tipX, tipY, stroke);

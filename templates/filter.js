@@ -3,10 +3,8 @@
 const NO_FILTER = { text: "", verdict: "", finding: "", family: "", range: "", precision: "", isChangedOnly: false };
 const filter = { ...NO_FILTER, device: null, isGrouped: true };
 
-/** On the page of a comparison, the positions of launches of kernels whose time changed. */
-const changedPositions = new Set(
-  DATA.arrows.filter(([, , , isChanged]) => isChanged).flatMap(([position]) => ROWS.groups.find((row) => row.launches.includes(position))?.launches ?? []),
-);
+/** On the page of a comparison, the positions of launches of kernels that changed or were added. */
+const changedPositions = new Set(DATA.changed.flatMap((position) => ROWS.groups.find((row) => row.launches.includes(position))?.launches ?? []));
 
 /** Whether a launch passes the filters, except that of the GPU. */
 function isInView(position) {

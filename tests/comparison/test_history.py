@@ -35,6 +35,20 @@ def test_a_kernel_that_was_fused_begins_anew_and_one_that_is_gone_ends() -> None
     }
 
 
+def test_a_kernel_that_a_run_lacks_goes_on_behind_it() -> None:
+    with_both, without = run(launch("a", 200.0), launch("b")), run(launch("b"))
+    times = {trend.name: trend.mean_ns for trend in history([with_both, without, without, with_both]).trends}
+    assert times == {"a": [2e5, None, None, 2e5], "b": [1e5] * 4}
+
+
+def test_behind_a_gap_a_change_is_counted_from_the_same_clock_on() -> None:
+    first, last = (
+        run(launch("a", us, sm_clock_hz=clock), launch("b")) for us, clock in ((300.0, 1.2e9), (200.0, 1.5e9))
+    )
+    (trend,) = (each for each in history([first, run(launch("b")), last]).trends if each.name == "a")
+    assert (trend.mean_ns, trend.change_frac) == ([3e5, None, 2e5], None)
+
+
 def test_a_kernel_that_was_cut_into_more_launches_begins_anew() -> None:
     before = run(launch("a", 400.0, **{"work.fp32.flop": 4e9}))
     after = run(*[launch("a", 120.0, **{"work.fp32.flop": 1e9})] * 4)

@@ -103,6 +103,7 @@ def _match(delta: Delta, comparison: Comparison, *, is_comparable: bool) -> Docu
         "how": delta.match.how.value,
         "sureness": delta.match.sureness.value,
         "sentence": change_sentence(delta, is_time_comparable=is_comparable, are_counted=are_counted),
+        "obstacle": delta.obstacle,
         "is_significant": delta.is_significant and is_comparable,
         "change_frac": delta.change_frac if is_comparable else None,
         "noise_frac": delta.noise_frac if is_comparable else None,

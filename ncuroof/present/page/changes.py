@@ -86,6 +86,16 @@ def arrows(comparison: Record | None, kernels: Sequence[Record]) -> list[list[An
     return found
 
 
+def changed_positions(comparison: Record | None, kernels: Sequence[Record]) -> list[int]:
+    """Return the position in the document of one launch of each kernel that changed or was added."""
+    if comparison is None:
+        return []
+    position_by_id = {kernel["id"]: position for position, kernel in enumerate(kernels)}
+    groups = [*(group for match in moved(comparison) for group in match["after"]), *comparison["added"]]
+    firsts = {group["ids"][0] for group in groups if group["ids"]}
+    return sorted(position_by_id[first] for first in firsts if first in position_by_id)
+
+
 def _matched(match: Record) -> ChangeLine:
     ids = match["after"][0]["ids"]
     was, became = match["duration_ns"]

@@ -16,7 +16,7 @@ from ncuroof.metrics.families import title
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import LEVELS, chart
 from ncuroof.present.charts.views import FLOP, VIEWS, View
-from ncuroof.present.page.changes import arrows
+from ncuroof.present.page.changes import arrows, changed_positions
 from ncuroof.present.page.interned import Texts
 from ncuroof.present.page.kernel_detail import SECTIONS, KernelDetails
 from ncuroof.present.page.launch_names import launch_names
@@ -67,6 +67,7 @@ def page_index(document: Record, rules: Rules, comparison: Record | None = None)
         "resources": {name: wording.label(name) for name in RESOURCES},
         "ranges": _ranges(kernels),
         "arrows": moved,
+        "changed": changed_positions(comparison, kernels),
         "targets": targets(document),
         "sections": SECTIONS,
         "details_per_part": DETAILS_PER_PART,

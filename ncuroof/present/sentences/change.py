@@ -57,7 +57,7 @@ def _is_bound_otherwise(delta: Delta) -> bool:
 
 
 def _not_compared(delta: Delta) -> str:
-    return "times are not compared" + (f" ({delta.obstacle})" if delta.obstacle else "")
+    return "times are not compared" + (f", as {delta.obstacle}" if delta.obstacle else "")
 
 
 def factor(change_frac: float) -> str:

@@ -140,7 +140,7 @@ def moved(document: Record) -> list[Record]:
         or match["is_counted_otherwise"]
         or (is_comparable and match["is_launched_otherwise"] and _moved_ns(match) > least_ns)
         or (match["verdict"][0] != match["verdict"][1] and "unknown" not in match["verdict"])
-        or (not is_comparable and match["changes"])
+        or ((match["obstacle"] is not None or not is_comparable) and match["changes"])
     ]
 
 
