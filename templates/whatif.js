@@ -1,8 +1,16 @@
 // Projected time of a launch on another GPU, or with less to do: the arithmetic of ncuroof/whatif/projection.py (a test compares the
 // two), and the sliders in the detail. A ring on the chart shows where the dot would move.
 
-const SLIDERS = [["bytes", "DRAM bytes"], ["l2", "L2 bytes"], ["flop", "FLOPs"], ["sm", "other work of the SMs"]];
-const RESOURCES_BY_SLIDER = { bytes: ["dram"], l2: ["l2", "l2_slice"], sm: ["sm", "l1"], flop: ["fp64", "fp32", "fp16", "tensor"] };
+const SLIDERS = [["bytes", "DRAM bytes"], ["l2", "L2 bytes"], ["flop", "FLOPs"], ["sm", "other work of the SMs"], ["batch", "batch (all of these, and blocks)"]];
+const OF_L2 = ["l2", "l2_as_dram", "l2_slice"];
+const OF_FLOP = ["fp64", "fp32", "fp16", "tensor"];
+const DEMANDS_BY_SLIDER = {
+  bytes: ["dram"],
+  l2: OF_L2,
+  flop: [...OF_FLOP, "operands"],
+  sm: ["sm", "l1", "operands"],
+  batch: ["dram", ...OF_L2, ...OF_FLOP, "sm", "l1", "operands", "blocks"],
+};
 const SHARED_BY_SMS = ["dram", "l2", "l2_slice"];
 const MOST_DOUBLINGS = 4;
 
@@ -11,43 +19,57 @@ function smShare(blocks, sms) {
   return blocks > 0 && sms > 0 ? blocks / (sms * Math.ceil(blocks / sms)) : 1;
 }
 
-/** Ratio of the waves in which the blocks run on another number of SMs; less than one wave counts as one. */
-function wavesRatio(blocks, resident, sms, smsThere) {
+/** Ratio of the waves in which another number of blocks run on another number of SMs; less than one wave counts as one. */
+function wavesRatio(recordedBlocks, blocks, resident, sms, smsThere) {
   if (!(blocks > 0) || !(resident > 0) || !(sms > 0)) return 1;
-  return Math.max((blocks * sms) / (resident * smsThere), 1) / Math.max(blocks / resident, 1);
+  return Math.max((blocks * sms) / (resident * smsThere), 1) / Math.max(recordedBlocks / resident, 1);
+}
+
+/** What each demand of a launch is multiplied by when sliders have these factors, by their names. */
+function factorsByDemand(factorBySlider) {
+  const factors = {};
+  for (const [name, factor] of Object.entries(factorBySlider)) {
+    for (const demand of DEMANDS_BY_SLIDER[name]) factors[demand] = (factors[demand] ?? 1) * factor;
+  }
+  return factors;
 }
 
 /**
- * Expected time and its range in ns, and the limiting resource; null where a peak is not known or a block does not fit. `factors` scale
- * the demand by resource; `gpu` is an index into DATA.targets.gpus, or -1 for the same GPU.
+ * Expected time and its range in ns, and the limiting resource; null where a peak is not known or a block does not fit. `factors` are
+ * those of `factorsByDemand`; `gpu` is an index into DATA.targets.gpus, or -1 for the same GPU.
  */
-function projected([key, recordedBusy, duration, reached, waits, blocks, resident, sms, shared, recordedOperands], factors, gpu) {
+function projected([key, recordedBusy, duration, reached, waits, recordedBlocks, resident, sms, shared, recordedOperands, recordedL2AsDram], factors, gpu) {
   if (shared > (DATA.targets.shared_bytes_per_block[gpu] ?? Infinity)) return null;
   const resources = Object.keys(DATA.targets.resources);
   const ratios = DATA.targets.ratios[key][gpu + 1];
   const [clock, smsThere] = [ratios[resources.length + 1], ratios[resources.length + 2] ?? sms];
   const [isL2Assumed, isOtherGeneration] = ratios.slice(resources.length + 3);
+  const blocks = recordedBlocks === null ? null : Math.ceil(recordedBlocks * (factors.blocks ?? 1));
   const isMadeForIt = blocks !== null && sms > 0 && blocks % sms === 0;
   const used = isMadeForIt ? 1 : smShare(blocks, smsThere);
-  const l1 = resources.indexOf("l1");
+  const [dram, l2, l1] = ["dram", "l2", "l1"].map((name) => resources.indexOf(name));
+  const usedHere = smShare(recordedBlocks, sms);
+  const here = resources.map((name, index) => recordedBusy[index] / (SHARED_BY_SMS.includes(name) ? 1 : usedHere));
+  const isL2TheLimit = here.indexOf(Math.max(...here)) === l2;
   const neededThere = (times) =>
     times.map((time, index) => (time ? (time * (ratios[index] ?? NaN)) / (SHARED_BY_SMS.includes(resources[index]) ? 1 : used) : 0));
   // Operands that tensor instructions read from shared memory (wgmma) scale with the arithmetic, too; other GPUs read them otherwise.
-  const operands = recordedOperands * (factors.l1 ?? 1) * (factors.tensor ?? 1);
+  const operands = recordedOperands * (factors.operands ?? 1);
   const busy = recordedBusy.map((time, index) => time * (factors[resources[index]] ?? 1));
   busy[l1] += operands - recordedOperands * (factors.l1 ?? 1);
   const neededAsHere = neededThere(busy);
-  const needed = isOtherGeneration ? neededThere(busy.map((time, index) => (index === l1 ? Math.max(time - operands, 0) : time))) : neededAsHere;
+  // An L2 of undocumented bandwidth is at least as fast as the DRAM that it feeds, except where it was the limit here.
+  const l2AsDram = recordedL2AsDram === null ? Infinity : recordedL2AsDram * (factors.l2_as_dram ?? 1) * (ratios[dram] ?? Infinity);
+  if (isL2Assumed && !isL2TheLimit) neededAsHere[l2] = Math.min(neededAsHere[l2], l2AsDram);
+  const needed = [...neededAsHere];
+  if (isOtherGeneration) needed[l1] = neededThere(busy.map((time, index) => (index === l1 ? Math.max(time - operands, 0) : time)))[l1];
   if (neededAsHere.some(Number.isNaN) || clock === null) return null;
   const [longest, longestAsHere] = [Math.max(...needed), Math.max(...neededAsHere)];
-  const waitsThere = duration * (1 - reached) * wavesRatio(blocks, resident ?? sms, sms, smsThere) * clock;
+  const waitsThere = duration * (1 - reached) * wavesRatio(recordedBlocks, blocks, resident ?? sms, sms, smsThere) * clock;
   const [efficiencyKept, latencyKept] = [longest / reached, longest + waitsThere];
   const limiter = resources[needed.indexOf(longest)];
   // For the shorter end, an L2 of undocumented bandwidth scales with DRAM where it was the limit here, and limits nothing elsewhere.
-  const [dram, l2] = [resources.indexOf("dram"), resources.indexOf("l2")];
-  const usedHere = smShare(blocks, sms);
-  const here = resources.map((name, index) => recordedBusy[index] / (SHARED_BY_SMS.includes(name) ? 1 : usedHere));
-  const l2AtLeast = here.indexOf(Math.max(...here)) === l2 ? busy[l2] * (ratios[dram] ?? Infinity) : 0;
+  const l2AtLeast = isL2TheLimit ? busy[l2] * (ratios[dram] ?? Infinity) : 0;
   const others = Math.max(...needed.filter((_, index) => index !== l2));
   const atLeast = isL2Assumed ? Math.min(longest, Math.max(others, l2AtLeast)) : longest;
   return {
@@ -83,12 +105,12 @@ class WhatIf {
   }
 
   show() {
-    const factors = Object.fromEntries(SLIDERS.flatMap(([name]) => RESOURCES_BY_SLIDER[name].map((resource) => [resource, this.factor(name)])));
-    const found = projected(this.scaling, factors, this.gpu);
+    const factors = Object.fromEntries(SLIDERS.map(([name]) => [name, this.factor(name)]));
+    const found = projected(this.scaling, factorsByDemand(factors), this.gpu);
     const isMoved = this.gpu < 0 && Object.values(this.doublings).some(Boolean);
     const [, , recorded] = this.scaling;
-    const flop = this.factor("flop");
-    this.moveDot(found && isMoved ? { x: flop / this.factor("bytes"), y: (flop * recorded) / found.expected } : null);
+    const { flop, bytes, batch } = factors;
+    this.moveDot(found && isMoved ? { x: flop / bytes, y: (flop * batch * recorded) / found.expected } : null);
     this.said.textContent = found ? this.sentence(found, recorded) : "Unknown: a data sheet lacks a peak that this launch needs, or the GPU lacks the shared memory.";
   }
 

@@ -13,7 +13,7 @@ _BY_PRECISION: Mapping[str, str] = {
     for dtype in reversed(tuple(DTYPES.values()))  # the plain type wins over those with shared scale factors
     if dtype.matrix and dtype.matrix[0].startswith(TENSOR_PREFIX)
 }
-_BY_NAME = (
+_NARROW = (
     ("bf16", re.compile(r"bfloat16|(?<![a-z0-9])bf16|bf16(?![0-9a-z])", re.IGNORECASE)),
     (
         "fp16",
@@ -22,10 +22,17 @@ _BY_NAME = (
             re.IGNORECASE,
         ),
     ),
-    ("fp64", re.compile(r"\bdouble\b|float64|dgemm|f64f64", re.IGNORECASE)),
-    ("fp32", re.compile(r"\bfloat(32)?\b|sgemm|(?<![a-z])(f32|fp32|tf32)", re.IGNORECASE)),
 )
-"""16-bit types first: kernels on such tensors compute in FP32, and their names mention that too."""
+"""These first: kernels on such tensors compute in FP32, and their names mention that too."""
+
+_WIDE = (
+    ("fp64", re.compile(r"\bdouble[1-4]?\b|float64|dgemm|f64f64", re.IGNORECASE)),
+    ("fp32", re.compile(r"\bfloat(32|[1-4])?\b|sgemm|(?<![a-z])(f32|fp32|tf32)", re.IGNORECASE)),
+)
+"""Of these the one that comes first: accumulators and numbers such as learning rates come behind the tensors' type."""
+
+_SCALAR = re.compile(r"\s*(const\s+)?(double|float|__half|__nv_bfloat16|c10::\w+|T\d+)(\s+(const\s+)?\w+)?\s*")
+"""A parameter that is a number, such as a learning rate: it tells nothing of the tensors."""
 
 _CONVERTS = re.compile(r"(Load|Store)WithCast|float16_copy_kernel")
 """PyTorch's kernels that convert: their tensors have different types."""
@@ -41,7 +48,20 @@ def element_type(tensor_precisions: Iterable[str], names: Iterable[str]) -> str 
     by_counters = [_BY_PRECISION[precision] for precision in tensor_precisions if precision in _BY_PRECISION]
     if by_counters:
         return by_counters[0]
-    text = "\n".join(names)
+    text = "\n".join(map(_without_scalars, names))
     if _CONVERTS.search(text):
         return None
-    return next((dtype for dtype, pattern in _BY_NAME if pattern.search(text)), None)
+    narrow = next((dtype for dtype, pattern in _NARROW if pattern.search(text)), None)
+    if narrow is not None:
+        return narrow
+    wide = ((found.start(), dtype) for dtype, pattern in _WIDE if (found := pattern.search(text)))
+    return min(wide, default=(0, None))[1]
+
+
+def _without_scalars(name: str) -> str:
+    """Return a demangled name without the parameters that are plain numbers."""
+    function, opening, parameters = name.rpartition("(")
+    if not opening or not parameters.endswith(")") or parameters.count(")") != 1:
+        return name
+    kept = (each for each in parameters[:-1].split(",") if not _SCALAR.fullmatch(each))
+    return f"{function}({','.join(kept)})"

@@ -97,6 +97,7 @@ def busy_times(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
             largest(reached).alias("limiter"),
         )
         .with_columns(
+            _as_dram().alias("busy.l2_as_dram"),
             pl.min_horizontal(_operands() * pl.col("duration_ns"), "busy.l1").alias("busy.operands"),
             (pl.col("duration_ns") * (1 - pl.col("reached_frac"))).alias("waits_ns"),
         )
@@ -140,6 +141,12 @@ def _tensor() -> pl.Expr:
     """Return how busy the tensor pipe was; 0 where no tensor work was counted and it was busy for next to no time."""
     is_noise = pl.col("tensor_precision").is_null() & (pl.col("utilisation.tensor") <= LEAST_UNCOUNTED_FRAC)
     return pl.when(is_noise).then(0.0).otherwise(pl.coalesce("utilisation.tensor", "tensor_frac"))
+
+
+def _as_dram() -> pl.Expr:
+    """Return the time that L2's bytes, of which DRAM moved some, take at DRAM's bandwidth; null where either is not known."""
+    of_dram = pl.col("dram_read_bytes") + pl.col("dram_write_bytes")
+    return pl.when(of_dram > 0).then(pl.col("busy.dram") * pl.col("traffic_bytes.l2") / of_dram)
 
 
 def _operands() -> pl.Expr:

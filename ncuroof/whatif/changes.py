@@ -25,20 +25,23 @@ from ncuroof.tables import check
 from ncuroof.whatif.busy_times import ARITHMETIC, RESOURCES
 from ncuroof.whatif.peak_ratios import Profiles
 from ncuroof.whatif.schemas import BUSY_TIMES
+from ncuroof.wording import counted
 from ncuroof.words import SPARSE_SUFFIX, TENSOR_PREFIX
 
+_MOST_NAMES = 3
 HINT = "write changes like bytes:0.5, l2:0.5, flop:0.5, sm:0.5, batch:4, dtype:bf16"
 DTYPE = "dtype"
 _BATCH = "batch"
 
 _OPERANDS = "operands"
 """A part of L1's time: that of operands which tensor instructions read of shared memory themselves."""
+_L2_AS_DRAM = "l2_as_dram"
 _RESOURCES_BY_KIND: Mapping[str, tuple[str, ...]] = {
     "bytes": ("dram",),
-    "l2": ("l2", "l2_slice"),
+    "l2": ("l2", _L2_AS_DRAM, "l2_slice"),
     "flop": (*ARITHMETIC, _OPERANDS),
     "sm": ("sm", "l1", _OPERANDS),
-    _BATCH: (*RESOURCES, _OPERANDS),
+    _BATCH: (*RESOURCES, _L2_AS_DRAM, _OPERANDS),
 }
 _BANK_BYTES = 4
 """What a bank of shared memory delivers per cycle: a warp reads elements of less in as many wavefronts as those of this width.
@@ -170,22 +173,60 @@ def concerned(busy: pl.DataFrame, only: str | None) -> pl.Series:
     return found
 
 
-def _retyped(busy: pl.DataFrame, dtype: str, concerns: pl.Series, profiles: Profiles) -> pl.DataFrame:
-    dense = pl.col("dominant_precision").str.replace(f"{SPARSE_SUFFIX}$", "")
-    widths = {name: each.bytes for name, each in DTYPES.items()}
+_DENSE = pl.col("dominant_precision").str.replace(f"{SPARSE_SUFFIX}$", "")
+_IS_TENSOR = _DENSE.str.starts_with(TENSOR_PREFIX).fill_null(value=False)
+
+
+def _told_type(busy: pl.DataFrame) -> pl.Expr:
+    """Return the element type that counters or names show; null where neither does."""
     names = {name: element_type((), [name]) for name in busy["name"].drop_nulls().unique()}
-    is_tensor = dense.str.starts_with(TENSOR_PREFIX).fill_null(value=False)
     by_name = pl.col("name").replace_strict(names, default=None, return_dtype=pl.String)
-    stored = pl.when(is_tensor).then(dense.str.strip_prefix(TENSOR_PREFIX)).otherwise(pl.coalesce(by_name, dense))
+    return pl.when(_IS_TENSOR).then(_DENSE.str.strip_prefix(TENSOR_PREFIX)).otherwise(by_name)
+
+
+def untold_types(busy: pl.DataFrame, only: str | None) -> list[str]:
+    """Return remarks on the launches whose element type has to be guessed, or cannot be, for a change of type.
+
+    Args:
+        busy: BUSY_TIMES before the change.
+        only: regular expression of the kernels' names that it concerns; None for all.
+    """
+    untold = busy.filter(pl.lit(concerned(busy, only)) & _told_type(busy).is_null())
+    guessed = _DENSE.is_not_null()
+    remarks = {
+        "Neither counters nor names show the element type of {}: their times stay as they are.": untold.filter(
+            ~guessed
+        ),
+        "Names do not show the element type of {}: it is taken from the arithmetic, which is in FP32 for narrower tensors, too; "
+        "where the tensors are as narrow already, nothing is gained.": untold.filter(guessed),
+    }
+    return [text.format(_longest(rows)) for text, rows in remarks.items() if not rows.is_empty()]
+
+
+def _longest(rows: pl.DataFrame) -> str:
+    """Return the names of the kernels that take the most time, and how many others there are."""
+    times = rows.group_by("short_name").agg((pl.col("duration_ns") * pl.col("weight")).sum())
+    names = times.sort("duration_ns", "short_name", descending=[True, False])["short_name"].to_list()
+    n_others = len(names) - _MOST_NAMES
+    others = f" and {counted(n_others, 'other kernel')}" if n_others > 0 else ""
+    return ", ".join(name or "a kernel without a name" for name in names[:_MOST_NAMES]) + others
+
+
+def _retyped(busy: pl.DataFrame, dtype: str, concerns: pl.Series, profiles: Profiles) -> pl.DataFrame:
+    widths = {name: each.bytes for name, each in DTYPES.items()}
+    stored = pl.coalesce(_told_type(busy), _DENSE)
     width = stored.replace_strict(widths, default=None, return_dtype=pl.Float64)
     factor = pl.when(pl.lit(concerns)).then(DTYPES[dtype].bytes / width).otherwise(1.0).fill_null(1.0)
     of_lanes = max(DTYPES[dtype].bytes, _BANK_BYTES) / width.clip(lower_bound=_BANK_BYTES)
-    l1_factor = pl.when(is_tensor | ~pl.lit(concerns)).then(factor).otherwise(of_lanes.fill_null(1.0))
+    l1_factor = pl.when(_IS_TENSOR | ~pl.lit(concerns)).then(factor).otherwise(of_lanes.fill_null(1.0))
     retyped = busy.with_columns(
-        *(pl.col(name) * factor for name in ("busy.dram", "busy.l2", "dram_read_bytes", "dram_write_bytes")),
+        *(
+            pl.col(name) * factor
+            for name in ("busy.dram", "busy.l2", f"busy.{_L2_AS_DRAM}", "dram_read_bytes", "dram_write_bytes")
+        ),
         *(pl.col(name) * l1_factor for name in ("busy.l1", f"busy.{_OPERANDS}")),
         pl.col("ridge_ratio") / factor,
-        pl.when(pl.lit(concerns) & is_tensor)
+        pl.when(pl.lit(concerns) & _IS_TENSOR)
         .then(_tensor_type(dtype))
         .otherwise(pl.col("to_precision"))
         .alias("to_precision"),

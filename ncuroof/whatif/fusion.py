@@ -35,8 +35,9 @@ def parse_fusion(text: str, busy: pl.DataFrame) -> tuple[str, str]:
 def fuse(busy: pl.DataFrame, first: str, second: str) -> pl.DataFrame:
     """Return the launches with the n-th one of a kernel and the n-th one of another as parts of a single launch.
 
-    Both need what they needed, less what the intermediate costs: the smaller of the bytes that the first wrote to DRAM and the
-    second read from it, saved twice, at the DRAM time per byte of each.
+    Of a kernel and itself, each second launch becomes a part of the one before. Both need what they needed, less what the
+    intermediate costs: the smaller of the bytes that the first wrote to DRAM and the second read from it, saved twice, at the time
+    per byte of each in DRAM, and in L2, through which they passed.
 
     Args:
         busy: BUSY_TIMES in the order of the run.
@@ -47,21 +48,22 @@ def fuse(busy: pl.DataFrame, first: str, second: str) -> pl.DataFrame:
         BUSY_TIMES with the same rows; parts share a `fused_id`, that of the first.
 
     Raises:
-        WhatIfError: there is no such kernel, they are the same, one already, of different GPUs or not launched equally often.
+        WhatIfError: there is no such kernel, they are one already, of different GPUs or not launched equally often.
         SchemaError: a column is absent or has another type.
     """
     check(busy, BUSY_TIMES, table="BUSY_TIMES")
-    before, after = (busy.filter(pl.col("short_name") == name) for name in (first, second))
+    before, after = _writers_and_readers(busy, first, second)
     _check(first, second, before, after)
     saved = pl.min_horizontal("dram_write_bytes", "dram_read_bytes_after").fill_null(0.0)
     pairs = before.hstack(after.rename({name: f"{name}_after" for name in after.columns})).with_columns(saved=saved)
+    read, written = "dram_read_bytes_after", "dram_write_bytes"
     parts = pl.concat(
         [
-            pairs.select("id", _less("").alias("busy.dram"), pl.col("dram_write_bytes") - pl.col("saved")),
+            pairs.select("id", *_less(""), pl.col(written) - pl.col("saved")),
             pairs.select(
                 pl.col("id_after").alias("id"),
-                _less("_after").alias("busy.dram"),
-                (pl.col("dram_read_bytes_after") - pl.col("saved")).alias("dram_read_bytes"),
+                *_less("_after"),
+                (pl.col(read) - pl.col("saved")).alias("dram_read_bytes"),
             ),
         ],
         how="diagonal",
@@ -78,7 +80,7 @@ def against_order(busy: pl.DataFrame, first: str, second: str) -> list[str]:
         first: short name of the kernel that writes the intermediate.
         second: short name of the one that reads it; launched equally often.
     """
-    before, after = (busy.filter(pl.col("short_name") == name)["id"] for name in (first, second))
+    before, after = (rows["id"] for rows in _writers_and_readers(busy, first, second))
     n_late = int((before > after).sum())
     if not n_late:
         return []
@@ -172,11 +174,22 @@ def _weight_of_all(recorded: str) -> pl.Expr:
     return pl.when(pl.col(recorded).sum() > 0).then(weighted).otherwise(pl.col("weight").first())
 
 
-def _less(suffix: str) -> pl.Expr:
-    """Return the DRAM time of one of the two without the bytes that need not move, at its own time per byte."""
+def _less(suffix: str) -> list[pl.Expr]:
+    """Return the DRAM and L2 times of one of the two without the bytes that need not move, at its own time per byte of each."""
     moved = pl.col(f"dram_read_bytes{suffix}") + pl.col(f"dram_write_bytes{suffix}")
-    kept = (1 - pl.col("saved") / pl.when(moved > 0).then(moved)).clip(lower_bound=0).fill_null(1.0)
-    return pl.col(f"busy.dram{suffix}") * kept
+    of_l2 = moved * pl.col(f"busy.l2_as_dram{suffix}") / pl.col(f"busy.dram{suffix}")
+    bytes_by_time = {"busy.dram": moved, "busy.l2": of_l2, "busy.l2_as_dram": of_l2}
+    return [
+        pl.col(f"{name}{suffix}").alias(name)
+        * (1 - pl.col("saved") / pl.when(total > 0).then(total)).clip(0, 1).fill_null(1.0)
+        for name, total in bytes_by_time.items()
+    ]
+
+
+def _writers_and_readers(busy: pl.DataFrame, first: str, second: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Return the launches of the two kernels; of one that is fused with itself, each first and each second one."""
+    writers, readers = (busy.filter(pl.col("short_name") == name) for name in (first, second))
+    return (writers.gather_every(2), writers.gather_every(2, offset=1)) if first == second else (writers, readers)
 
 
 def _check(first: str, second: str, before: pl.DataFrame, after: pl.DataFrame) -> None:
@@ -185,12 +198,12 @@ def _check(first: str, second: str, before: pl.DataFrame, after: pl.DataFrame) -
             raise WhatIfError(
                 f"no kernel is called {name!r}", hint="use a name that ncuroof report shows, without arguments"
             )
-    if first == second:
-        raise WhatIfError(
-            f"expected two different kernels, found {first!r} twice",
-            hint="name the kernel that writes, then the one that reads",
-        )
     if before.height != after.height:
+        if first == second:
+            raise WhatIfError(
+                f"{first} was launched {before.height + after.height} times: cannot tell which launches to fuse",
+                hint="fuse a kernel with itself where it is launched an even number of times",
+            )
         raise WhatIfError(
             f"{first} was launched {before.height} times and {second} {after.height} times: cannot tell which launches to fuse",
             hint="fuse kernels that are launched equally often",

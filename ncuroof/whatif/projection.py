@@ -8,9 +8,9 @@ another GPU each time scales with that GPU's peak. What becomes of the waiting i
 
 The first is expected of kernels that are bound by a resource, the second of those bound by latency or overhead.
 
-Few documents state the bandwidth of L2. Where none does, it is taken to grow with SMs and clock, and L2 can become the limit by
-that assumption alone. The shorter end of the range then rests on another one: L2 is no limit where it was none, and grows with
-DRAM where it was.
+Few documents state the bandwidth of L2. Where none does, it is taken to grow with SMs and clock, but to be no slower than the DRAM
+that it feeds, and L2 can become the limit by that assumption alone. The shorter end of the range then rests on another one: L2 is
+no limit where it was none, and grows with DRAM where it was.
 
 Tensor instructions that read their operands from shared memory themselves are of one generation: wgmma runs on 9.0 alone. On
 another one another kernel runs, whose instructions read as that generation does. Expected is that this keeps up with the tensor
@@ -79,6 +79,7 @@ def _on(busy: pl.DataFrame, profiles: Profiles, target: Target) -> pl.DataFrame:
         for name in RESOURCES
     }
     operands = pl.when("is_other_generation").then(pl.col("busy.operands") / pl.col("busy.l1")).fill_nan(0.0)
+    needed_as_here[_L2] = _l2_that_feeds(needed_as_here[_L2])
     needed = needed_as_here | {_L1: needed_as_here[_L1] * (1 - operands.fill_null(0.0))}
     at_least = needed | {_L2: _l2_at_least(needed[_L2])}
     rows = rows.with_columns(
@@ -113,6 +114,19 @@ def _on(busy: pl.DataFrame, profiles: Profiles, target: Target) -> pl.DataFrame:
 def _hypotheses(needed: str, waits_there: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
     """Return the time with the efficiency kept, and with the waits kept, from that of the resource that is needed longest."""
     return pl.col(needed) / pl.col("reached_frac"), pl.col(needed) + waits_there
+
+
+def _l2_that_feeds(needed: pl.Expr) -> pl.Expr:
+    """Return the time for which L2 is needed there, an assumed one being at least as fast as the DRAM that it feeds.
+
+    Where L2 was the limit, what limited it may be no bytes (lookups of scattered sectors), and the assumption stays as it is.
+    """
+    as_dram = pl.col("busy.l2_as_dram") * pl.col("ratio.dram")
+    return (
+        pl.when(pl.col("is_l2_assumed") & (pl.col("limiter") != _L2))
+        .then(pl.min_horizontal(needed, as_dram))
+        .otherwise(needed)
+    )
 
 
 def _l2_at_least(needed: pl.Expr) -> pl.Expr:

@@ -18,6 +18,7 @@ BUSY_TIMES = pl.Schema(
         "failed": pl.Boolean(),  # whether profiling it failed
         "busy.dram": pl.Float64(),  # time for which the resource was needed at its peak, in ns
         "busy.l2": pl.Float64(),
+        "busy.l2_as_dram": pl.Float64(),  # what it would be, were its bandwidth that of DRAM; null where its bytes are not known
         "busy.l2_slice": pl.Float64(),  # the slice that atomics on few addresses keep full; 0 where they keep none
         "busy.l1": pl.Float64(),  # L1 and shared memory
         "busy.operands": pl.Float64(),  # of that, what tensor instructions read of shared memory themselves (wgmma)

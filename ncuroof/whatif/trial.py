@@ -9,7 +9,7 @@ import polars as pl
 
 from ncuroof.roofline import Roofline
 from ncuroof.whatif.busy_times import busy_times
-from ncuroof.whatif.changes import Change, change
+from ncuroof.whatif.changes import DTYPE, Change, change, untold_types
 from ncuroof.whatif.fusion import against_order, fuse, parse_fusion
 from ncuroof.whatif.peak_ratios import Target, above_boost, recorded_dram, with_recorded_dram
 from ncuroof.whatif.projection import project
@@ -22,7 +22,7 @@ class Trial:
     Attributes:
         busy: BUSY_TIMES after all fusions and changes.
         projection: PROJECTION of these.
-        remarks: what makes targets or fusions doubtful, in sentences.
+        remarks: what makes targets, fusions or changes doubtful, in sentences.
     """
 
     busy: pl.DataFrame
@@ -61,5 +61,6 @@ def tried(
         busy = fuse(busy, *pair)
         remarks += against_order(busy, *pair)
     for each in changes:
+        remarks += untold_types(busy, only) if each.kind == DTYPE else []
         busy = change(busy, each, only, profiles)
     return Trial(busy, project(busy, profiles, targets), remarks)

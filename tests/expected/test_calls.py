@@ -180,6 +180,17 @@ def test_as_many_of_the_size_as_would_beat_the_peak_are_of_other_sizes(
         (["scale(Array<float16, 1, C>)"], "fp16"),
         (["triton_poi_fused_gelu_0"], None),
         (["halfway_there"], None),
+        (["copy(const float4 *, float4 *)"], "fp32"),
+        (["force(const double4 *, double4 *, int)"], "fp64"),
+        (["scale(float *, float *, double)"], "fp32"),
+        (["scale(const int *, double)"], None),
+        (["update(Body *, Body *, int, float)"], None),
+        (
+            [
+                "multi_tensor_apply_kernel<FusedAdamMathFunctor<float, (int)4>, const float *, double, double>(T1, T2, T3...)"
+            ],
+            "fp32",
+        ),
     ],
 )
 def test_names_tell_types(names: list[str], dtype: str | None) -> None:

@@ -384,6 +384,8 @@ def comparison(after):
         "verdict": ["latency", "memory"],
         "changes": [],
         "lines": [],
+        "obstacle": None,
+        "is_counted_otherwise": False,
     }
     side = {
         "label": "run",
@@ -454,6 +456,29 @@ def test_an_arrow_leads_from_where_a_kernel_was(browser, tmp_path):
     assert browser.run("document.getElementById('in-view').textContent").startswith("1 of 3 launches")
     choose(browser, "l2")
     assert browser.run("document.querySelector('#chart .arrow')") is None
+    assert browser.complaints == []
+
+
+def test_changed_only_needs_no_arrows(browser, tmp_path):
+    after = three_kernels()
+    found = comparison(after)
+    (match,) = found["matches"]
+    # The first kernel had no FLOPs before and was split into two; the third was added.
+    match["before"][0] |= {"flop_per_s": None}
+    ids = [kernel["id"] for kernel in after["kernels"]]
+    match["after"].append(match["after"][0] | {"ids": ids[1:2]})
+    found["added"] = [match["after"][0] | {"ids": ids[2:]}]
+    path = tmp_path / "page.html"
+    path.write_text(render_page(after, comparison=found), encoding="utf-8")
+    browser.open(path)
+    browser.wait_for("document.getElementById('changed-only') !== null")
+    browser.run("document.getElementById('changed-only').click()")
+    assert browser.run("document.getElementById('in-view').textContent").startswith("3 of 3 launches")
+    assert browser.run("document.querySelector('#chart .arrow')") is None
+    found["added"], found["matches"] = [], [match | {"is_significant": False, "verdict": ["memory", "memory"]}]
+    path.write_text(render_page(after, comparison=found), encoding="utf-8")
+    browser.open(path)
+    assert browser.run("document.getElementById('changed-only')") is None
     assert browser.complaints == []
 
 

@@ -18,7 +18,10 @@ pytestmark = pytest.mark.browser
 WGMMA = demo.FOLDER.parent / "h100-80gb-hbm3/gemm_fp32_8192-to-gemm_int8_8192.full.ncu-repz"
 """Products whose operands tensor instructions read from shared memory themselves."""
 
-CHANGES = {"bytes": 0.3, "l2": 0.7, "flop": 0.4, "sm": 1.5}
+COPY = WGMMA.with_name("copy_16.full.ncu-repz")
+"""DRAM is its limit, and L2 nearly as busy."""
+
+CHANGES = ({}, {"bytes": 0.3, "l2": 0.7, "flop": 0.4, "sm": 1.5}, {"flop": 0.5, "batch": 2.5})
 GPUS = ("b200", "a100-sxm-80gb", "t4", "rtx-4090", "h200-sxm")
 
 
@@ -27,7 +30,7 @@ def analysis():
     return ncuroof.read(demo.REPORT).analyse()
 
 
-@pytest.mark.parametrize("report", [demo.REPORT, WGMMA], ids=["demo", "wgmma"])
+@pytest.mark.parametrize("report", [demo.REPORT, WGMMA, COPY], ids=["demo", "wgmma", "copy"])
 def test_the_page_reckons_as_the_program_does(browser, tmp_path, report):
     analysis = ncuroof.read(report).analyse()
     document = analysis.to_dict()
@@ -43,23 +46,18 @@ def test_the_page_reckons_as_the_program_does(browser, tmp_path, report):
     placed = analysis.roofline_tables
     profiles = with_recorded_dram(placed.profiles, recorded_dram(analysis.kernels))
     busy = busy_times(analysis.kernels, placed.work)
-    for changes in ({}, CHANGES):
+    for changes in CHANGES:
         after = busy
         for kind, factor in changes.items():
             after = change(after, parse_change(f"{kind}:{factor}"))
-        factors = {
-            "dram": changes.get("bytes", 1),
-            "l2": changes.get("l2", 1),
-            "l2_slice": changes.get("l2", 1),
-            **dict.fromkeys(("sm", "l1"), changes.get("sm", 1)),
-        }
-        factors |= dict.fromkeys(("fp64", "fp32", "fp16", "tensor"), changes.get("flop", 1))
         for name in (None, *GPUS):
             gpu = -1 if name is None else data["gpus"].index(name)
             target = Target() if name is None else Target(profile_by_name(name))
             rows = project(after, profiles, [target]).to_dicts()
             own = [row for row, times in zip(rows, busy.to_dicts(), strict=True) if times["reached_frac"] is not None]
-            found = browser.run(f"{json.dumps(known)}.map(row => projected(row, {json.dumps(factors)}, {gpu}))")
+            found = browser.run(
+                f"{json.dumps(known)}.map(row => projected(row, factorsByDemand({json.dumps(changes)}), {gpu}))"
+            )
             for shown, row in zip(found, own, strict=True):
                 if row["reason"] is not None:
                     assert shown is None

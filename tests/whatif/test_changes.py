@@ -17,6 +17,7 @@ from ncuroof.whatif import (
     parse_target,
     project,
 )
+from ncuroof.whatif.changes import untold_types
 from ncuroof.whatif.fusion import launches
 from tests.whatif.launches import launch, table
 
@@ -154,6 +155,33 @@ def test_cos_of_cos_in_one_kernel_moves_half_of_the_bytes() -> None:
     assert (one["id"], fused["dram_read_bytes"][0], fused["dram_read_bytes"][1]) == (0, 1e9, 0.0)
     assert (fused["dram_write_bytes"][0], fused["dram_write_bytes"][1]) == (0.0, 1e9)
     assert rest["duration_ns"] == pytest.approx(1e5)
+
+
+def test_what_is_fused_away_does_not_pass_through_l2_either() -> None:
+    # L2 moves twice what DRAM does (4 GB of 2): 1 of 4 GB less on each side of the fusion
+    traffic = {"dram_read_bytes": 1e9, "dram_write_bytes": 1e9, "busy.l2_as_dram": 2e5}
+    fused = fuse(table(*(launch(name, dram=1.0, l2=0.8, **traffic) for name in "ab")), "a", "b")
+    assert fused["busy.dram"].to_list() == pytest.approx([5e4, 5e4])
+    assert fused["busy.l2"].to_list() == pytest.approx([6e4, 6e4])
+    assert fused["busy.l2_as_dram"].to_list() == pytest.approx([1.5e5, 1.5e5])
+
+
+def test_a_kernel_fused_with_itself_is_each_second_launch_with_the_one_before() -> None:
+    busy = fuse(table(*(launch(name) for name in "abaaa")), "a", "a")
+    assert busy["fused_id"].to_list() == [0, 1, 0, 3, 3]
+    assert against_order(busy, "a", "a") == []
+    with pytest.raises(WhatIfError, match="a was launched 3 times"):
+        fuse(table(*(launch(name) for name in "abaa")), "a", "a")
+
+
+def test_kernels_whose_type_is_guessed_or_unknown_are_named() -> None:
+    named = launch("a") | {"name": "a(const float4 *)"}
+    guessed = launch("b") | {"name": "triton_poi_fused_0", "dominant_precision": "fp32"}
+    unknown = [launch(name) | {"name": "gather(char *)"} for name in "cdefg"]
+    is_unknown, is_guessed = untold_types(table(named, guessed, *unknown), None)
+    assert "show the element type of c, d, e and 2 other kernels: their times stay" in is_unknown
+    assert is_guessed.startswith("Names do not show the element type of b: it is taken from the arithmetic")
+    assert untold_types(table(named, guessed), r"float4") == []
 
 
 def test_a_fusion_saves_no_more_than_the_second_reads() -> None:

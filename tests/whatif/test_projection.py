@@ -71,6 +71,20 @@ def test_an_assumed_l2_limits_nothing_at_the_shorter_end_that_it_did_not_limit()
     assert halved["least_ns"] == pytest.approx(4.5e4 * DRAM / 0.9)
 
 
+def test_an_assumed_l2_is_as_fast_as_the_dram_that_it_feeds() -> None:
+    # A copy: what L2 moves would take DRAM 90 of its 100 µs as well. B200: 8 TB/s after 3.35; its SMs would give L2 a tenth more.
+    copy = launch(dram=0.9, sm=0.1, l2=0.8, **{"busy.l2_as_dram": 9e4})
+    found = only(copy, B200)
+    assert (found["limiter"], found["is_limit_assumed"]) == ("dram", False)
+    # half as many bytes again, which hit in L2
+    reads = only(copy | {"busy.l2_as_dram": 1.35e5}, B200)
+    assert (reads["limiter"], reads["is_limit_assumed"]) == ("l2", True)
+    assert reads["duration_ns"] == pytest.approx(1.5 * found["duration_ns"])
+    # Where L2 was the limit, that may be no bytes.
+    lookups = launch(dram=0.5, sm=0.3, l2=0.9, **{"busy.l2_as_dram": 5e4})
+    assert only(lookups, B200)["limiter"] == "l2"
+
+
 def test_an_assumed_l2_that_was_the_limit_grows_with_dram_at_the_shorter_end() -> None:
     # L2 90 µs become 39.2 with DRAM, 80.9 with the SMs; DRAM 50 µs become 21.8, the SMs' 30 µs 27.0
     found = only(launch(dram=0.5, sm=0.3, l2=0.9, verdict="memory"), B200)

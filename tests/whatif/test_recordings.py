@@ -56,3 +56,13 @@ def test_a_chain_of_arithmetic_and_a_copy_take_as_long_as_one() -> None:
     for time in ("duration_ns", "most_ns"):
         assert found[time] == pytest.approx(both.kernels["duration_ns"].sum(), rel=1e-3)
     assert found["least_ns"] < 0.6 * found["duration_ns"]
+
+
+def test_two_cosines_as_one_kernel_take_what_the_compiled_kernel_takes() -> None:
+    eager = ncuroof.read(FOLDER / "cos_cos_eager.full.ncu-repz").analyse()
+    kernels = ncuroof.read(FOLDER / "adamw_fused-to-adamw_unfused.full.ncu-repz").analyse().kernels
+    (compiled,) = kernels.filter(name="triton_poi_fused_cos_0")["duration_ns"]
+    busy = busy_times(eager.kernels, eager.roofline_tables.work)
+    (name,) = set(busy["short_name"])
+    (found,) = project(fuse(busy, name, name), {}, [Target()]).to_dicts()
+    assert found["duration_ns"] == pytest.approx(compiled, rel=0.02)

@@ -21,9 +21,9 @@ ASSUMPTIONS = (
     "Peaks are those of the data sheets, except that the DRAM bandwidth of the recording GPU is the one its driver reports. The "
     "SM clock is the one given, else the same share of the boost clock as when recorded.",
     "Traffic, hit rates, instructions and resident blocks per SM are assumed unchanged: a larger L2 may do better, a kernel not "
-    "tuned for the GPU may do worse. Where no document states the L2 bandwidth, it is assumed to scale with SMs and clock; the "
-    "shorter end of a range assumes instead that it scales with DRAM bandwidth where L2 was the limit, and limits nothing "
-    "elsewhere.",
+    "tuned for the GPU may do worse. Where no document states the L2 bandwidth, it is assumed to scale with SMs and clock, and to "
+    "be at least that of DRAM where it was not the limit; the shorter end of a range assumes instead that it scales with DRAM "
+    "bandwidth where L2 was the limit, and limits nothing elsewhere.",
 )
 
 OF_A_CHANGE = {
@@ -142,7 +142,7 @@ def _kernels(rows: pl.DataFrame) -> list[Document]:
 
 
 def _order(kernel: Document) -> tuple[float, float]:
-    """Return the sort key of a kernel: largest change of time on the first target first, then longest recorded time."""
+    """Return the sort key of a kernel: largest change of time on the first target first, to a ns, then longest recorded time."""
     first = kernel["projections"][0]
     moved = abs(first["recorded_ns"] - first["duration_ns"]) if first["duration_ns"] is not None else 0.0
-    return -moved, -(kernel["recorded_ns"] or 0.0)
+    return -round(moved), -(kernel["recorded_ns"] or 0.0)

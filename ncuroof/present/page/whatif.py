@@ -51,7 +51,8 @@ def scaling(kernel: Record, document: Record) -> list[Any] | None:
     """Return what `whatif.js` works with; None where it is not known.
 
     In order: key of the ratios, busy times in ns in the order of RESOURCES, duration in ns, reached share, whether it waits rather
-    than works, blocks, resident blocks, SMs, shared memory of a block, and the time for which tensor instructions read it.
+    than works, blocks, resident blocks, SMs, shared memory of a block, the time for which tensor instructions read it, and the time
+    that L2's bytes take at DRAM's bandwidth.
     """
     known = kernel.get("scaling")
     if not known or known["reached_frac"] is None or kernel["duration_ns"] is None:
@@ -62,7 +63,8 @@ def scaling(kernel: Record, document: Record) -> list[Any] | None:
     shape = [known["n_blocks"], _short(known["n_resident_blocks"]), sms, known["shared_bytes_per_block"]]
     waits = kernel["verdict"] in WAITING
     operands = _short(known["busy_ns"]["operands"] or 0.0)
-    return [_name(_key(kernel)), busy, kernel["duration_ns"], _short(known["reached_frac"]), waits, *shape, operands]
+    reached, l2_as_dram = _short(known["reached_frac"]), _short(known["busy_ns"]["l2_as_dram"])
+    return [_name(_key(kernel)), busy, kernel["duration_ns"], reached, waits, *shape, operands, l2_as_dram]
 
 
 def _key(kernel: Record) -> _Key:

@@ -6,6 +6,9 @@ from ncuroof import wording
 from ncuroof.comparison import Delta, QuantityChange
 from ncuroof.diagnosis import load_rules
 
+CLOCK = "sm_clock_hz"
+"""The quantity whose change is the obstacle where a match has one."""
+
 _MOST_EXPLANATIONS = 3
 _LEAST_IN_PERCENT, _MOST_IN_PERCENT = 0.001, 2.0
 """Amounts after over before: beyond these percents say nothing."""
@@ -23,7 +26,8 @@ def change_sentence(
     """
     is_time_comparable = is_time_comparable and delta.obstacle is None
     parts = [_time(delta, is_counted=any(are_counted)) if is_time_comparable else _not_compared(delta)]
-    shown = [change for change in delta.changes if change.explains or not is_time_comparable][:_MOST_EXPLANATIONS]
+    carried_over = [change for change in delta.changes if delta.obstacle is None or change.quantity != CLOCK]
+    shown = [change for change in carried_over if change.explains or not is_time_comparable][:_MOST_EXPLANATIONS]
     if shown:
         parts[0] += ": " + ", ".join(map(_change, shown))
     elif is_time_comparable and delta.is_significant:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ncuroof import wording
 from ncuroof.comparison import WORK_WORDS, is_beyond, is_other_work
 from ncuroof.present.analysed import Record
-from ncuroof.present.sentences.change import factor
+from ncuroof.present.sentences.change import CLOCK, factor
 from ncuroof.present.sentences.source_lines import place
 
 _LEAST_OF_RUN = 0.01
@@ -140,7 +140,8 @@ def moved(document: Record) -> list[Record]:
         or match["is_counted_otherwise"]
         or (is_comparable and match["is_launched_otherwise"] and _moved_ns(match) > least_ns)
         or (match["verdict"][0] != match["verdict"][1] and "unknown" not in match["verdict"])
-        or ((match["obstacle"] is not None or not is_comparable) and match["changes"])
+        or (not is_comparable and match["changes"])
+        or (match["obstacle"] is not None and any(change["quantity"] != CLOCK for change in match["changes"]))
     ]
 
 
