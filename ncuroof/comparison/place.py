@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,8 @@ from typing import Any
 import polars as pl
 
 from ncuroof.comparison.rules import load_comparison_rules
+
+_FUNCTION = re.compile(r"(?:void )?(?:\w+::)*(?P<word>[A-Za-z0-9]+)_\w+(?:<.*>)?(?P<parameters>\(.+\))")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +53,7 @@ Gap = tuple[str, int | None, int | None]
 
 def _gaps(groups: pl.DataFrame, anchor_by_group: Mapping[int, int]) -> dict[Gap, list[dict[str, Any]]]:
     """Return the groups that are no anchors by the gap in which they stand."""
-    columns = ("group", "range", "n_launches", "work.flop", "traffic_bytes.dram")
+    columns = ("group", "name", "range", "n_launches", "work.flop", "traffic_bytes.dram")
     rows = list(groups.select(columns).iter_rows(named=True))
     behind: list[int | None] = [None] * len(rows)
     following: int | None = None
@@ -90,9 +93,20 @@ def _within(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> Iterator[Pl
 
 
 def _is_marked(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:
-    """Return whether more than the place speaks for a match: the program's own range, or one kernel each, as often launched."""
+    """Return whether more than the place speaks for a match.
+
+    That is the program's own range, or of one kernel each, launched as often, that this was more than once, or names that begin
+    with the same word before equal parameters: `transpose_naive(const float *)`, `transpose_padded(const float *)`.
+    """
     counts = [row["n_launches"] for row in (*old, *new)]
-    return bool(old[0]["range"]) or (len(counts) == 2 and counts[0] == counts[1] > 1)
+    is_one_each = len(counts) == 2 and counts[0] == counts[1]
+    return bool(old[0]["range"]) or (is_one_each and (counts[0] > 1 or _stem(old[0]) == _stem(new[0]) is not None))
+
+
+def _stem(row: dict[str, Any]) -> tuple[str, str] | None:
+    """Return the first word of a kernel's function name, and its parameters; None where it has no such parts."""
+    found = _FUNCTION.fullmatch(row["name"] or "")
+    return None if found is None else (found["word"], found["parameters"])
 
 
 def _may_agree(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:

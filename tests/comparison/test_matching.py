@@ -262,6 +262,24 @@ def test_one_kernel_each_that_is_launched_as_often_is_a_guess() -> None:
     assert match(before, run(*[launch("ours", **unknown)] * 7)).matches == ()
 
 
+@pytest.mark.parametrize(
+    ("name", "is_matched"),
+    [
+        ("void transpose_padded<32>(const float *, float *)", True),
+        ("transpose_padded(const float *, float *, int)", False),  # other parameters
+        ("copy_padded(const float *, float *)", False),
+        ("transposed(const float *, float *)", False),
+    ],
+)
+def test_one_kernel_each_whose_names_begin_alike_is_a_guess(name: str, *, is_matched: bool) -> None:
+    # without FLOPs; the padding removes a sixth of the DRAM bytes
+    naive = launch("naive", **{"work.fp32.flop": None, "traffic_bytes.dram": 6e8})
+    before = run(naive | {"name": "transpose_naive(const float *, float *)"})
+    after = run(naive | {"name": name, "traffic_bytes.dram": 5e8})
+    found = [(each.how, each.sureness) for each in match(before, after).matches]
+    assert found == ([(How.PLACE, Sureness.GUESS)] if is_matched else [])
+
+
 def test_a_place_alone_is_no_evidence() -> None:
     before = run(launch("first"), launch("naive"), launch("last"))
     after = run(launch("first"), launch("other", **{"work.fp32.flop": 5e9}), launch("last"))

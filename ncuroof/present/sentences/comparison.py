@@ -41,7 +41,8 @@ def outcome(document: Record) -> Iterator[str]:
         is_moved = is_beyond(change, noise)
         subject = "the kernels together are" if _step(before, after) else "the run is"
         counted = " in the counting runs, without ncu" if after["is_counted"] else ""
-        condition = "" if document["matches"] else ", if both do the same work"
+        is_sure = any(match["sureness"] != "guess" for match in document["matches"])
+        condition = "" if is_sure else ", if both do the same work"
         yield (
             f"{subject} {factor(change)}{counted}{condition}"
             if is_moved
