@@ -14,7 +14,7 @@ from ncuroof.comparison.comparable import Comparable, comparable
 from ncuroof.comparison.deltas import Delta, deltas
 from ncuroof.comparison.distinct_names import names_of_failed, with_distinct_names
 from ncuroof.comparison.matching import Matching, Sureness, match
-from ncuroof.comparison.noise import by_clocks, noise_of_runs
+from ncuroof.comparison.noise import by_clocks, is_by_clocks, noise_of_runs
 from ncuroof.comparison.rules import load_comparison_rules
 from ncuroof.comparison.run import Run
 from ncuroof.comparison.signatures import texts_without_versions
@@ -136,7 +136,11 @@ def _at_other_clocks(comparison: Comparison) -> str | None:
     if sum(time for time, _ in at_other_clocks) > _MOST_AT_OTHER_CLOCKS * total:
         _, longest = max(at_other_clocks, key=lambda found: found[0])
         return f"{longest.names[1]}: {longest.obstacle}"
-    difference = abs(_run_clock_change(comparison))  # of short launches one by one it may be chance
+    change = _run_clock_change(comparison)  # of short launches one by one it may be chance
+    was, became = total_ns(comparison.before), total_ns(comparison.after)
+    if was and became and not is_by_clocks(was, became, change):
+        return None
+    difference = abs(change)
     if difference <= load_comparison_rules().noise.clock_difference_frac:
         return None
     whole = "the kernels that both runs launched" if _are_mostly_matched(comparison) else "all launches of each run"

@@ -107,18 +107,28 @@ def by_clocks(change_frac: float, clock_frac: float) -> float:
     return abs(clock_frac) if change_frac * clock_frac < 0 else 0.0
 
 
+def is_by_clocks(was_ns: float, became_ns: float, clock_frac: float) -> bool:
+    """Return whether a change of time may be that of the clocks alone: a far larger one is not."""
+    most = load_comparison_rules().noise.most_clock_power * abs(math.log1p(clock_frac))
+    return abs(math.log(became_ns / was_ns)) <= most
+
+
 def other_clocks(before: MatchedGroups, after: MatchedGroups) -> str | None:
     """Return how much the SM clock of launches differs, where that makes their times incomparable; else None.
 
-    Clocks are cycles over time, and of short launches as uncertain as the time.
+    Clocks are cycles over time, and of short launches as uncertain as the time. Times that differ by far more than the clocks are
+    comparable all the same.
     """
     noise = load_comparison_rules().noise
     clocks = before.average("sm_clock_hz"), after.average("sm_clock_hz")
     times = [(side.amount("mean_ns") or 0.0) * side.n_units / side.n_launches for side in (before, after)]
     if not clocks[0] or not clocks[1] or not all(times):
         return None
-    difference = abs(clock_change(before, after))
-    if difference <= noise.clock_difference_frac + noise.n_standard_errors * noise.jitter_ns / min(times):
+    change = clock_change(before, after)
+    difference = abs(change)
+    if not is_by_clocks(
+        times[0], times[1], change
+    ) or difference <= noise.clock_difference_frac + noise.n_standard_errors * noise.jitter_ns / min(times):
         return None
     return f"the SM clock differs by {100 * difference:.1f} % ({clocks[0] / 1e6:.0f} MHz → {clocks[1] / 1e6:.0f} MHz)"
 

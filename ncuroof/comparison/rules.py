@@ -20,6 +20,7 @@ class Noise:
         n_standard_errors: a change counts where it exceeds so many standard errors.
         n_launches_to_estimate: from so many launches on their own deviation counts.
         clock_difference_frac: clocks that differ by more make times incomparable.
+        most_clock_power: unless the times differ by more than the ratio of the clocks to this power.
         least_line_frac: a line whose time changed by a smaller share of the kernel's is not reported.
     """
 
@@ -29,6 +30,7 @@ class Noise:
     n_standard_errors: float
     n_launches_to_estimate: int
     clock_difference_frac: float
+    most_clock_power: float
     least_line_frac: float
 
 

@@ -180,17 +180,17 @@ def test_runs_that_have_little_in_common_are_compared_at_one_clock_alone() -> No
     def of_others(clock_hz: float) -> tuple[Run, Run]:
         before = run(launch("alpha", 1000.0, sm_clock_hz=1.0e9), launch("both", 10.0, sm_clock_hz=1.0e9))
         other = {"grid": [7, 1, 1], "sm_clock_hz": clock_hz, "work.fp32.flop": 9e9, "traffic_bytes.dram": 9e9}
-        return before, run(launch("omega", 400.0, **other), launch("both", 10.0, sm_clock_hz=1.0e9))
+        return before, run(launch("omega", 500.0, **other), launch("both", 10.0, sm_clock_hz=1.0e9))
 
-    # 400 of 410 µs at 1.5 GHz, 10 at 1: 1.488 GHz against 1
+    # 500 of 510 µs at 1.5 GHz, 10 at 1: 1.490 GHz against 1
     comparison = compare(*of_others(1.5e9))
     assert [delta.names for delta in comparison.deltas] == [("both", "both")]
-    assert run_obstacle(comparison) == "the SM clock differs by 48.8 % on average over all launches of each run"
+    assert run_obstacle(comparison) == "the SM clock differs by 49.0 % on average over all launches of each run"
     assert run_change(comparison) == (None, None)
     # 1.0195 GHz may explain 1.95 % of it
     change, noise = run_change(compare(*of_others(1.02e9)))
     alone = run_change(compare(*of_others(1.0e9)))[1]
-    assert (change, noise - alone) == (pytest.approx(410 / 1010 - 1), pytest.approx(0.02 * 400 / 410))
+    assert (change, noise - alone) == (pytest.approx(510 / 1010 - 1), pytest.approx(0.02 * 500 / 510))
 
 
 def test_a_clock_that_may_explain_a_change_is_added_to_chance() -> None:
@@ -210,6 +210,21 @@ def test_clocks_of_short_launches_are_as_uncertain_as_their_times() -> None:
     # 2 x 0.25 of 10 µs are 5 %, and 3 % more
     assert only([launch("a", 10.0, sm_clock_hz=1.5e9)], [launch("a", 10.0, sm_clock_hz=1.61e9)]).obstacle is None
     assert only([launch("a", 10.0, sm_clock_hz=1.5e9)], [launch("a", 10.0, sm_clock_hz=1.63e9)]).obstacle is not None
+
+
+@pytest.mark.parametrize(
+    ("us", "is_compared"), [(1000 / 1.22, True), (1000 / 1.2, False), (1200.0, False), (1220.0, True)]
+)
+def test_a_change_that_clocks_cannot_explain_is_compared(us: float, *, is_compared: bool) -> None:
+    # 10 % of clock: to its square 1.21
+    before, after = run(launch("a", 1e3, sm_clock_hz=1.5e9)), run(launch("a", us, sm_clock_hz=1.65e9))
+    comparison = compare(before, after)
+    (delta,) = comparison.deltas
+    assert (delta.obstacle is None, run_obstacle(comparison) is None) == (is_compared, is_compared)
+    if is_compared:
+        assert delta.is_significant
+        assert " at an SM clock 10.0 % higher" in change_sentence(delta)
+        assert run_change(comparison)[0] == pytest.approx(us / 1e3 - 1)
 
 
 def test_few_launches_at_other_clocks_leave_the_run_comparable() -> None:

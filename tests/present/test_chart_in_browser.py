@@ -394,6 +394,7 @@ def comparison(after):
         "n_failed": 0,
         "damage": None,
         "duration_ns": 1e5,
+        "sm_clock_hz": None,
         "is_counted": False,
         "is_simulated": False,
     }

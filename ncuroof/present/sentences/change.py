@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ncuroof import wording
 from ncuroof.comparison import Delta, QuantityChange
+from ncuroof.comparison.rules import load_comparison_rules
 from ncuroof.diagnosis import load_rules
 
 CLOCK = "sm_clock_hz"
-"""The quantity whose change is the obstacle where a match has one."""
+"""The quantity whose change is told apart, as the obstacle of a match or beside its time."""
 
 _MOST_EXPLANATIONS = 3
 _LEAST_IN_PERCENT, _MOST_IN_PERCENT = 0.001, 2.0
@@ -26,7 +27,8 @@ def change_sentence(
     """
     is_time_comparable = is_time_comparable and delta.obstacle is None
     parts = [_time(delta, is_counted=any(are_counted)) if is_time_comparable else _not_compared(delta)]
-    carried_over = [change for change in delta.changes if delta.obstacle is None or change.quantity != CLOCK]
+    is_clock_told = delta.obstacle is not None or bool(at_another_clock(delta.clock_frac))
+    carried_over = [change for change in delta.changes if not (is_clock_told and change.quantity == CLOCK)]
     shown = [change for change in carried_over if change.explains or not is_time_comparable][:_MOST_EXPLANATIONS]
     if shown:
         parts[0] += ": " + ", ".join(map(_change, shown))
@@ -91,7 +93,14 @@ def _time(delta: Delta, *, is_counted: bool) -> str:
     if is_counted:
         return f"{factor(delta.change_frac)} under ncu ({' → '.join(map(wording.duration, delta.mean_ns))})"
     is_per_launch = delta.n_launches[0] != delta.n_launches[1] and not delta.is_same_work_in_all
-    return factor(delta.change_frac) + (" per launch" if is_per_launch else "")
+    return factor(delta.change_frac) + (" per launch" if is_per_launch else "") + at_another_clock(delta.clock_frac)
+
+
+def at_another_clock(clock_frac: float) -> str:
+    """Return how much higher or lower the SM clock is, with a blank before it; empty where it is about the same."""
+    if abs(clock_frac) <= load_comparison_rules().noise.clock_difference_frac:
+        return ""
+    return f" at an SM clock {wording.share(abs(clock_frac))} {'higher' if clock_frac > 0 else 'lower'}"
 
 
 def _counted(delta: Delta) -> str:

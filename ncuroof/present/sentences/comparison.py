@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ncuroof import wording
 from ncuroof.comparison import WORK_WORDS, is_beyond, is_other_work
 from ncuroof.present.analysed import Record
-from ncuroof.present.sentences.change import CLOCK, factor
+from ncuroof.present.sentences.change import CLOCK, at_another_clock, factor
 from ncuroof.present.sentences.source_lines import place
 
 _LEAST_OF_RUN = 0.01
@@ -44,7 +44,7 @@ def outcome(document: Record) -> Iterator[str]:
         is_sure = any(match["sureness"] != "guess" for match in document["matches"])
         condition = "" if is_sure else ", if both do the same work"
         yield (
-            f"{subject} {factor(change)}{counted}{condition}"
+            f"{subject} {factor(change)}{_at_clock(before, after)}{counted}{condition}"
             if is_moved
             else f"the run's GPU time did not change beyond measurement noise{counted} (±{wording.share(noise)})"
         )
@@ -55,6 +55,11 @@ def outcome(document: Record) -> Iterator[str]:
     remarks = (*comparable["remarks"], *_lost(document), *_other_work(document))
     yield from (f"note: {wording.printable(remark)}" for remark in remarks)
     yield _counts(summary, is_time_comparable=comparable["time"])
+
+
+def _at_clock(before: Record, after: Record) -> str:
+    was, became = before["sm_clock_hz"], after["sm_clock_hz"]
+    return at_another_clock(became / was - 1) if was and became else ""
 
 
 def _step(before: Record, after: Record) -> str:
