@@ -32,6 +32,10 @@ def caveats(rules: Mapping[str, Caveat]) -> pl.Expr:
     return pl.concat_list(names).list.drop_nulls()
 
 
+_READ_ONLY_LEVELS = ("l2", "l1")
+"""Levels whose roofs may count reads only, as those of Nsight Compute's own chart do."""
+
+
 def add_checks(
     judged: pl.DataFrame, measurements: Measurements, roofline: Roofline, weights: pl.DataFrame
 ) -> pl.DataFrame:
@@ -46,6 +50,7 @@ def add_checks(
     tables = (
         _of_work(roofline.work),
         _of_levels(roofline.bandwidth),
+        _moved_over_counted(roofline.bandwidth, judged),
         _highest_fractions(roofline),
         _of_launches_stood_for(judged, weights),
     )
@@ -135,13 +140,30 @@ def _of_launches_stood_for(judged: pl.DataFrame, weights: pl.DataFrame) -> pl.Da
 def _of_levels(bandwidth: pl.DataFrame) -> pl.DataFrame:
     """Return, per kernel, at how many memory levels each limitation of the counts applies."""
     is_used = pl.col("bytes_per_s") > 0
-    is_read_only = pl.col("level").is_in(["l2", "l1"]) & pl.col("definition").str.contains("only")
     return bandwidth.group_by("id").agg(
-        _count(is_read_only, "check.n_read_only_levels"),
         _count((pl.col("level") == "dram") & ~pl.col("reliable"), "check.n_estimated_levels"),
         _count(is_used & (pl.col("level") == "shared") & ~pl.col("reliable"), "check.n_bounded_levels"),
         _count(_is_from_sheet(), "n_datasheet_levels"),
         _count(pl.col("is_from_chart"), "n_chart_levels"),
+    )
+
+
+def _moved_over_counted(bandwidth: pl.DataFrame, judged: pl.DataFrame) -> pl.DataFrame:
+    """Return, per kernel, the bytes that passed L2 or L1 over those that its roof counts, where that counts reads only.
+
+    The larger ratio of the two; where the bytes of neither were collected, that of DRAM's bytes over those read there.
+    """
+    is_read_only = pl.col("level").is_in(_READ_ONLY_LEVELS) & pl.col("definition").str.contains("only")
+    counted = pl.col("bytes_per_s") * pl.col("duration_ns") * 1e-9
+    by_level = {level: pl.col(f"traffic_bytes.{level}") for level in _READ_ONLY_LEVELS}
+    moved = pl.coalesce(pl.when(pl.col("level") == level).then(total) for level, total in by_level.items())
+    of_dram = 1 / (1 - pl.col("check.dram_write_share"))
+    return (
+        bandwidth.filter(is_read_only & (pl.col("bytes_per_s") > 0))
+        .join(judged.select("id", "duration_ns", "check.dram_write_share", *by_level.values()), on="id")
+        .group_by("id")
+        .agg((moved / counted).max().alias("of_level"), of_dram.first().alias("of_dram"))
+        .select("id", pl.coalesce("of_level", "of_dram").alias("check.moved_over_counted"))
     )
 
 

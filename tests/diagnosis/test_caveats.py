@@ -183,7 +183,8 @@ TEX_LOOKED_UP, TEX_HIT, TEX_MISSED = (
 FMA_PIPE, FP64_PIPE, TENSOR_PIPE = (f"sm__pipe_{pipe}_cycles_active{ELAPSED}" for pipe in ("fma", "fp64", "tensor"))
 TMA_PIPE = f"sm__pipe_tma_cycles_active{ELAPSED}"
 ASYNC_BYTES = "sm__sass_l1tex_data_bytes_write_pipe_lsu_mem_shared_op_ldgsts_cache_access.sum"
-LOAD_SECTORS = "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"
+LOAD_SECTORS, STORE_SECTORS = (f"l1tex__t_sectors_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st"))
+L2_SECTORS = "lts__t_sectors_srcunit_tex.sum"
 LOAD_BYTES_PER_SECTOR = "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio"
 PACKED_FP32 = ("fadd2_pred_on_x2", "fmul2_pred_on_x2", "ffma2_pred_on_x4")
 VOLTA_TENSOR = "smsp__inst_executed_pipe_tensor.sum.per_cycle_elapsed"
@@ -487,17 +488,23 @@ TRIOS: dict[str, list[Trio]] = {
         )
     ],
     "read_only_traffic": [
-        # 501 of 1000 bytes written; the counters of a level's roof, and one that counts both ways
+        # 1 GB/s for 1 ms are 1 MB read; 2.21 MB moved in both directions; a counter of the roof that counts both ways
         trio(
-            {DRAM_READ: 499.0, DRAM_WRITE: 501.0, **L2_READS},
-            {DRAM_READ: 500.0, DRAM_WRITE: 500.0},
+            {**L2_READS, L2_SECTORS: 2.21e6 / 32},
+            {L2_SECTORS: 2.19e6 / 32},
             L2_BOTH_WAYS,
-            needs=(DRAM_READ, DRAM_WRITE, "derived__lts__lts2xbar_bytes.sum.per_second"),
+            needs=(L2_SECTORS, "derived__lts__lts2xbar_bytes.sum.per_second"),
         ),
         trio(
-            {DRAM_READ: 499.0, DRAM_WRITE: 501.0, **L1_READS},
-            {DRAM_READ: 500.0, DRAM_WRITE: 500.0},
-            needs=(DRAM_READ, DRAM_WRITE, "derived__l1tex__lsu_writeback_bytes_mem_lg.sum.per_second"),
+            {**L1_READS, LOAD_SECTORS: 0.9e6 / 32, STORE_SECTORS: 1.31e6 / 32},
+            {STORE_SECTORS: 1.29e6 / 32},
+            needs=(LOAD_SECTORS, STORE_SECTORS, "derived__l1tex__lsu_writeback_bytes_mem_lg.sum.per_second"),
+        ),
+        # Neither was collected: 546 of 1000 bytes of DRAM are written.
+        trio(
+            {DRAM_READ: 454.0, DRAM_WRITE: 546.0, **L2_READS},
+            {DRAM_READ: 456.0, DRAM_WRITE: 544.0},
+            needs=(DRAM_READ, DRAM_WRITE, "derived__lts__lts2xbar_bytes.sum.per_second"),
         ),
     ],
     "sampled_in_part": [
