@@ -41,6 +41,8 @@ class Summary:
         recoverable_ns: duration minus roofline time, summed over the launches where both are known.
         n_debug_builds: workloads, failed ones included, whose machine code is a debug build.
         debug_build_frac: share of the GPU time in debug builds; None if the GPU time is zero or unknown.
+        doubted_frac: share of the GPU time in kernels with a caveat that lowers the confidence; None as above.
+        by_doubt: of these caveats, the share of the GPU time in kernels that have each, the largest first.
         by_verdict: in the order of `Verdict`; only verdicts that occur.
     """
 
@@ -51,6 +53,8 @@ class Summary:
     recoverable_ns: float | None
     n_debug_builds: int
     debug_build_frac: float | None
+    doubted_frac: float | None
+    by_doubt: Mapping[str, float]
     by_verdict: Mapping[str, Share]
 
 
@@ -65,7 +69,7 @@ def summarise(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.DataFram
     """
     is_debug_build = (pl.col("check.debug_build") > 0).fill_null(value=False).alias("is_debug_build")
     judged = kernels.select("id", "failed", "duration_ns", is_debug_build).hstack(
-        [verdicts["verdict"], bounds["recoverable_ns"]]
+        [verdicts["verdict"], verdicts["caveats"], bounds["recoverable_ns"]]
     )
     whole = with_weights(judged.filter(~pl.col("failed")), weights)
     sums = [
@@ -77,6 +81,7 @@ def summarise(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.DataFram
     debug_ns = whole.filter("is_debug_build").select(pl.col("duration_ns") * pl.col("weight")).sum().item()
     groups = whole.group_by("verdict").agg(pl.len().alias("n"), *sums[:2])
     by_name = {name: counted for name, *counted in groups.iter_rows()}
+    doubted_ns, ns_by_doubt = _doubted(whole)
     return Summary(
         n_kernels=kernels.height,
         n_failed=int(judged["failed"].sum()),
@@ -85,12 +90,26 @@ def summarise(kernels: pl.DataFrame, bounds: pl.DataFrame, verdicts: pl.DataFram
         recoverable_ns=recoverable,
         n_debug_builds=int(judged["is_debug_build"].sum()),
         debug_build_frac=debug_ns / total if total else None,
+        doubted_frac=doubted_ns / total if total else None,
+        by_doubt={name: time / total for name, time in ns_by_doubt.items() if total},
         by_verdict={
             verdict.value: Share(n, stood_for, duration, duration / total if total and duration is not None else None)
             for verdict in Verdict
             if (found := by_name.get(verdict.value)) is not None
             for n, stood_for, duration in (found,)
         },
+    )
+
+
+def _doubted(whole: pl.DataFrame) -> tuple[float, dict[str, float]]:
+    """Return the time of kernels with caveats that lower the confidence, together and by caveat, the longest first."""
+    weakening = [name for name, caveat in load_rules().caveats.items() if caveat.weakens]
+    doubts = whole.select(
+        (pl.col("duration_ns") * pl.col("weight")).alias("time_ns"), pl.col("caveats").list.set_intersection(weakening)
+    ).filter(pl.col("caveats").list.len() > 0)
+    by_name = doubts.explode("caveats").group_by("caveats").agg(pl.col("time_ns").sum())
+    return float(doubts["time_ns"].sum()), dict(
+        by_name.sort("time_ns", "caveats", descending=[True, False]).iter_rows()
     )
 
 

@@ -66,7 +66,8 @@ def test_their_share_of_debug_builds_is_of_the_time_that_each_stands_for() -> No
         schema_overrides={"id": pl.UInt32},
     )
     nothing = pl.DataFrame(
-        {"verdict": [None] * 4, "recoverable_ns": [None] * 4}, schema_overrides={"recoverable_ns": pl.Float64}
+        {"verdict": [None] * 4, "caveats": [[]] * 4, "recoverable_ns": [None] * 4},
+        schema_overrides={"caveats": pl.List(pl.String), "recoverable_ns": pl.Float64},
     )
     weights = pl.DataFrame(
         {"id": [0, 1, 2, 3], "n_represented": 1.0, "weight": [3.0, 1.0, 1.0, 1.0]}, schema_overrides={"id": pl.UInt32}

@@ -277,6 +277,8 @@ def document(*kernels, **changes):
             "recoverable_ns": recoverable_ns,
             "n_debug_builds": 0,
             "debug_build_frac": 0.0,
+            "doubted_frac": None,
+            "by_doubt": {},
             "outlook": outlook(n_first=len(changes.get("actions", ()))),
             "by_verdict": by_verdict,
             "by_family": [],

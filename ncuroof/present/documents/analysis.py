@@ -125,15 +125,15 @@ def _compute_capability(number: int | None) -> str | None:
     return None if number is None else capability_text(number)
 
 
+_SUMS = (
+    "n_kernels", "n_failed", "n_launches", "duration_ns", "recoverable_ns", "n_debug_builds", "debug_build_frac", "doubted_frac",
+)  # fmt: skip
+
+
 def _summary(summary: Summary) -> Document:
     return {
-        "n_kernels": summary.n_kernels,
-        "n_failed": summary.n_failed,
-        "n_launches": summary.n_launches,
-        "duration_ns": summary.duration_ns,
-        "recoverable_ns": summary.recoverable_ns,
-        "n_debug_builds": summary.n_debug_builds,
-        "debug_build_frac": summary.debug_build_frac,
+        **{name: getattr(summary, name) for name in _SUMS},
+        "by_doubt": dict(summary.by_doubt),
         "by_verdict": {
             name: {
                 "n_kernels": share.n_kernels,

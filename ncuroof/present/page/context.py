@@ -21,6 +21,7 @@ from ncuroof.present.sentences.actions import Outlook, gpu_time, most_worth, out
 from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_range_path, extremes
 from ncuroof.present.sentences.clocks import locked_clock_remark
 from ncuroof.present.sentences.debug_build import debug_build_sentence
+from ncuroof.present.sentences.doubts import doubts_sentence
 from ncuroof.present.sentences.failed_launches import failed_sentence
 from ncuroof.present.sentences.model_utilisation import mfu_value
 from ncuroof.present.sentences.report_names import names_of_several
@@ -103,6 +104,7 @@ class PageContext:
     debug_builds: Annotated[str, "warning that kernels were compiled for debugging, or empty"]
     failed: Annotated[str, "which launches failed to profile and what to do about it, or empty"]
     weighting: Annotated[Sequence[str], "sentences on how sums are weighted, or none"]
+    doubts: Annotated[str, "the remark on verdicts that are less certain; empty where there are few"]
     not_the_run: Annotated[Sequence[str], "sentences on why sums differ from those of the run, or none"]
     totals: Annotated[Sequence[tuple[str, str]], "label and value of sums over the run"]
     wall_times: Annotated[Sequence[WallTimeTable], "what the GPU does in a step, for each counting run with a timeline"]
@@ -161,6 +163,7 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
         ),
         failed=failed_sentence([wording.kernel_name(kernel) for kernel in kernels if kernel["failed"]]),
         weighting=weighting_sentences(weighting) if weighting else (),
+        doubts=doubts_sentence(summary["doubted_frac"], summary["by_doubt"], gpu_time(weighting)),
         not_the_run=not_the_run_sentences(weighting, command_lines)
         if weighting
         else list(filter(None, [recorded_once_sentence(command_lines)])),

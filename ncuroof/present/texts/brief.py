@@ -16,6 +16,7 @@ from ncuroof.present.sentences.actions import Outlook, gpu_time, outlook
 from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_outer_range
 from ncuroof.present.sentences.clocks import locked_clock_remark
 from ncuroof.present.sentences.debug_build import debug_build_sentence
+from ncuroof.present.sentences.doubts import doubts_sentence
 from ncuroof.present.sentences.failed_launches import failed_sentence
 from ncuroof.present.sentences.model_utilisation import mfu_line
 from ncuroof.present.sentences.reached_roofs import reached_roof_lines
@@ -181,6 +182,8 @@ def _notes(analysed: Analysed, reports: Sequence[str], of_time: str) -> Iterator
         yield from not_the_run_sentences(found, command_lines)
     elif once := recorded_once_sentence(command_lines):
         yield once
+    if doubts := doubts_sentence(summary.doubted_frac, summary.by_doubt, of_time):
+        yield doubts
 
 
 def _names_of_failed(analysed: Analysed) -> list[str]:
