@@ -289,7 +289,7 @@ CASES = [
         "l1_full_on_working_sms", "latency", "grid",
         {"scheduler.l1_busy_frac": 0.85, "scheduler.sm_active_frac": 0.0023, "access.wavefronts_per_instruction": 5},
         0.85 * 0.8,
-        {"scheduler.l1_busy_frac": (0.75,), "scheduler.sm_active_frac": (0.0017,)},
+        {"scheduler.l1_busy_frac": (0.75,), "scheduler.sm_active_frac": (0.0017, 0.91)},
         (("access.wavefronts_per_instruction", 4.6, 0.85 * (1 - 1 / 4.6)),
          ("access.wavefronts_per_instruction", 4.2, None)),  # 16 bytes per lane take four, and nothing is in vain
     ),

@@ -116,6 +116,7 @@ EDGES = [
     Edge("stall_mixed", "scheduler.xu_queue_frac", 0.288, 0.3),
     Edge("blocks_below_a_warp", "occupancy.waves", 1, 0.96),
     Edge("l1_full_on_working_sms", "scheduler.sm_active_frac", 0.002, 0.00192),
+    Edge("l1_full_on_working_sms", "scheduler.sm_active_frac", 0.864, 0.9),
     Edge("slower_tensor_accumulation", "device.has_async_tensor_path", 0.96, 1),
     Edge("fp64_on_slow_part", "device.fp64_ratio", 16, 15.36),
     Edge("fp64_on_slow_part", "utilisation.fp64", 0.312, 0.3),

@@ -18,7 +18,7 @@ STEP = WallTime(0, "torch", 1, 1e6, 1e6, 0.8, 0.2, None, ())
 
 
 def run(duration_ns: float | None = 1000.0, recoverable_ns: float | None = 1000.0) -> Summary:
-    return Summary(1, 0, 1, duration_ns, recoverable_ns, 0, 0.0, {})
+    return Summary(1, 0, 1, duration_ns, recoverable_ns, 0, 0.0, 0.0, {}, {})
 
 
 def weighting(*, computation_frac: float = 0.8, **known: Any) -> Weighting:

@@ -223,6 +223,15 @@ def test_without_the_two_totals_the_known_units_decide(
     assert (row["verdict"], row["limiter"], row["confidence"]) == (expected, limiter, confidence)
 
 
+def test_one_of_the_two_totals_is_a_known_unit() -> None:
+    # --metrics dram__throughput,sm__throughput: no unit of the SMs is busier than their total
+    dram = {f"gpu__dram_throughput{PCT}": 80.5}
+    row, _ = diagnosed({"gpu__time_duration.sum": 2e6, **dram, COMPUTE: 30.0})
+    assert (row["verdict"], row["limiter"], row["confidence"]) == ("memory", "dram", "medium")
+    row, _ = diagnosed({"gpu__time_duration.sum": 2e6, **dram, COMPUTE: 75.0})
+    assert row["verdict"] == "balanced"
+
+
 @pytest.mark.parametrize(
     ("n_blocks", "dram_share", "expected", "limiter"),
     [

@@ -91,6 +91,7 @@ NAMES = {
     "cublas": [
         "void cutlass::Kernel<cutlass_80_simt_sgemm_128x256_8x4_tt_align1>(T1::Params)",
         "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_relu_bf16_128x128_32x4_tn_align8>(T1::Params)",
+        "Kernel2<cutlass_80_simt_sgemm_128x64_8x5_nn_align1>(Params)",  # as older versions print it
         "cutlass_80_tensorop_f16_s16816gemm_relu_f16_128x128_32x4_tn_align8",
         "cutlass_75_wmma_tensorop_s161616gemm_bf16_32x32_128x2_nn_align8",
         "ampere_sgemm_128x64_nn",
