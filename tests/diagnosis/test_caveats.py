@@ -533,6 +533,15 @@ TRIOS: dict[str, list[Trio]] = {
             needs=(L1_THROUGHPUT, MEMORY_PCT, SM_ACTIVE, SM_ELAPSED),
         ),
     ],
+    "l2_beyond_breakdown": [
+        # L2 is over 60 % where the memory total is 50 %; nearer to 60 %, the total itself would lower the confidence.
+        trio(
+            {f"lts__throughput{ELAPSED}": 60.1, MEMORY_PCT: 50.0},
+            {f"lts__throughput{ELAPSED}": 59.9},
+            {MEMORY_PCT: 64.0},
+            needs=(f"lts__throughput{ELAPSED}",),
+        ),
+    ],
     "stage_not_split": [
         trio(
             {STAGE_PCT: 90.0, DRAM_PCT: 20.0, STATIC_SHARED: 0.0, DYNAMIC_SHARED: 1.0, **chip(8, 6)},
