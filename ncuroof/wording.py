@@ -242,6 +242,7 @@ _CONTROLS = (
     0xFFFE,
     0xFFFF,
 )
+_CONTROL = re.compile(f"[{re.escape(''.join(map(chr, _CONTROLS)))}]")
 _VISIBLE_BY_CONTROL: Mapping[int, str] = {code: _visible(code) for code in _CONTROLS} | {9: " ", 10: " ", 13: " "}
 
 
@@ -251,7 +252,9 @@ def printable(text: str) -> str:
     Terminal escapes, characters that change the writing direction, and lone surrogates (which UTF-8 cannot encode) become `\u…`;
     tabs and line breaks become spaces. Everything else, emoji included, is kept.
     """
-    return text if text.isascii() and text.isprintable() else text.translate(_VISIBLE_BY_CONTROL)
+    if (text.isascii() and text.isprintable()) or _CONTROL.search(text) is None:  # translating takes ten times as long
+        return text
+    return text.translate(_VISIBLE_BY_CONTROL)
 
 
 def kernel_name(kernel: Mapping[str, Any], n_characters: int | None = None) -> str:
