@@ -10,15 +10,12 @@ import polars as pl
 from ncuroof.diagnosis.causes import COMPUTE_UNITS, MEMORY_UNITS, add_firing, add_latency_limiter, collect_findings
 from ncuroof.diagnosis.caveats import add_checks, caveats
 from ncuroof.diagnosis.flips import nearest_flips
-from ncuroof.diagnosis.rules import Rules, load_rules
+from ncuroof.diagnosis.rules import Node, Rules, load_rules
 from ncuroof.diagnosis.tree import walk_tree
 from ncuroof.metrics import NEAR_FRAC, Catalogue, Measurements, Quantity, largest, load_catalogue
 from ncuroof.roofline import LEAST_UNCOUNTED_FRAC, Roofline
 from ncuroof.tables import FINDINGS, FLIPS, MISSING, PATH, VERDICTS, check, conform
 from ncuroof.words import Confidence, Verdict
-
-NEAR_THRESHOLD_FRAC = 0.05
-"""A decision this close to its threshold, relative to it, could have gone the other way: it lowers the confidence one step."""
 
 _TENSOR = "tensor"
 _SAME = 0.0005
@@ -55,7 +52,9 @@ def diagnose(measurements: Measurements, roofline: Roofline, weights: pl.DataFra
     rules = load_rules()
     quantities = measurements.kernels.hstack(roofline.bounds.drop("id"))
     verdicts, path = walk_tree(quantities, rules.nodes)
-    judged = quantities.with_columns(verdicts).join(_decisions(path), on="id", how="left", maintain_order="left")
+    judged = quantities.with_columns(verdicts).join(
+        _decisions(path, rules.nodes), on="id", how="left", maintain_order="left"
+    )
     judged = add_firing(judged.with_columns(_both_sides()), rules.findings.values()).with_columns(verdicts)
     judged = add_latency_limiter(judged, rules).with_columns(_limiter().alias("limiter"))
     judged = add_checks(judged, measurements, roofline, weights).with_columns(caveats(rules.caveats).alias("caveats"))
@@ -137,14 +136,15 @@ def _from_roofline() -> pl.Expr:
     return pl.when(pl.col("roofline.ridge_ratio").is_not_null()).then(pl.lit("dram"))
 
 
-def _decisions(path: pl.DataFrame) -> pl.DataFrame:
-    """Return each kernel's smallest distance from a threshold, and three of its decisions.
+def _decisions(path: pl.DataFrame, nodes: Sequence[Node]) -> pl.DataFrame:
+    """Return whether each kernel's path passes a node near its threshold, and three of its decisions.
 
     `is_by_known_units`, `is_by_intensity`: these decided in place of Speed of Light's totals. `is_one_pipe`: memory instructions
     keep both sides busy.
     """
+    near_frac = pl.col("node").replace_strict({node.id: node.near_frac for node in nodes}, return_dtype=pl.Float64)
     return path.group_by("id").agg(
-        pl.col("margin_frac").min().alias("nearest_margin_frac"),
+        (pl.col("margin_frac") < near_frac).any().alias("is_near"),
         (_is_known("known_memory_leads") | _is_answered("main_units_known")).alias("is_by_known_units"),
         _is_answered("intensity_known").alias("is_by_intensity"),
         _is_answered("memory_instructions").alias("is_one_pipe"),
@@ -170,7 +170,7 @@ def _confidence(rules: Rules) -> pl.Expr:
     """Return high, minus one step each for a near threshold, weakening caveats, and intensity in place of utilisation."""
     weakening = [name for name, caveat in rules.caveats.items() if caveat.weakens]
     doubts = (
-        (pl.col("nearest_margin_frac") < NEAR_THRESHOLD_FRAC).fill_null(value=False).cast(pl.Int8)
+        pl.col("is_near").fill_null(value=False).cast(pl.Int8)
         + pl.col("is_by_intensity").fill_null(value=False).cast(pl.Int8)
         + (pl.col("caveats").list.set_intersection(weakening).list.len() > 0).cast(pl.Int8)
     )

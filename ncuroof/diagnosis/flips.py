@@ -7,7 +7,7 @@ import polars as pl
 from ncuroof.diagnosis.rules import Rules
 from ncuroof.tables import FLIPS, conform
 
-_MEMORY, _COMPUTE, _RIDGE = "utilisation.memory", "utilisation.compute", "roofline.ridge_ratio"
+_MEMORY, _COMPUTE, _RIDGE = "utilisation.memory_side", "utilisation.compute", "roofline.ridge_ratio"
 
 _SAME = 0.005
 """Largest difference of utilisations that are the same: where memory and compute are both that of LSU, they fall together."""
@@ -16,8 +16,8 @@ _SAME = 0.005
 def nearest_flips(judged: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     """Return, per kernel, another verdict that it could have, and the relative change of one quantity that would lead to it.
 
-    - Memory-bound becomes balanced where the memory side's work falls to that of the compute side, by 1 - compute/memory: the
-      ratio does not depend on the new duration. Compute-bound likewise.
+    - Memory-bound becomes balanced where the memory side's work falls, and the time with it, until the compute side is the tree's
+      gap behind: by 1 - compute/(memory - gap). Compute-bound likewise.
     - Balanced becomes bound by its busier side where the other side's work falls until the two are the tree's gap apart.
     - Latency-bound becomes bound by its busier side, or balanced, where that side reaches the utilisation that the tree asks for.
     - A verdict by intensity becomes balanced where the intensity comes near the ridge.
@@ -52,8 +52,18 @@ def nearest_flips(judged: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     cases = [
         (by_intensity & (verdict == "memory"), "balanced", _RIDGE, left / ridge),
         (by_intensity & (verdict == "compute"), "balanced", _RIDGE, right / ridge),
-        (~by_intensity & (verdict == "memory") & (memory - compute >= gap), "balanced", _MEMORY, compute / memory),
-        (~by_intensity & (verdict == "compute") & (compute - memory >= gap), "balanced", _COMPUTE, memory / compute),
+        (
+            ~by_intensity & (verdict == "memory") & (memory - compute >= gap),
+            "balanced",
+            _MEMORY,
+            compute / (memory - gap),
+        ),
+        (
+            ~by_intensity & (verdict == "compute") & (compute - memory >= gap),
+            "balanced",
+            _COMPUTE,
+            memory / (compute - gap),
+        ),
         (~by_intensity & is_balanced & is_memory_busier, "memory", _COMPUTE, (memory - gap) / compute),
         (~by_intensity & is_balanced & ~is_memory_busier, "compute", _MEMORY, (compute - gap) / memory),
         ((verdict == "latency") & is_by_instructions, "memory", _MEMORY, busy / memory),

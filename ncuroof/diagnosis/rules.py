@@ -27,11 +27,16 @@ _ROUNDING = 1.001
 """A gain that exceeds the recoverable time by less than this factor counts as equal."""
 
 
+_NEAR_FRAC = 0.05
+"""Distance of a decision from its threshold, relative to it, within which it could have gone the other way: a choice."""
+
+
 @dataclass(frozen=True, slots=True)
 class Node:
     """A question of the decision tree, and where each answer leads: the id of a later node, or `verdict:` and a verdict.
 
     Attributes:
+        near_frac: distance from the threshold, relative to it, within which the answer could have been another.
         source: why the threshold is what it is; empty where the question says it.
     """
 
@@ -41,6 +46,7 @@ class Node:
     yes: str
     no: str
     unknown: str
+    near_frac: float = _NEAR_FRAC
     source: str = ""
 
 
@@ -258,7 +264,8 @@ def load_rules() -> Rules:
 
 def _node(entry: Mapping[str, Any]) -> Node:
     asked, source = read_condition(entry), entry.get("source", "")
-    return Node(entry["id"], entry["question"], asked, entry["yes"], entry["no"], entry["unknown"], source)
+    near_frac = entry.get("near_frac", _NEAR_FRAC)
+    return Node(entry["id"], entry["question"], asked, entry["yes"], entry["no"], entry["unknown"], near_frac, source)
 
 
 def _caveat(entry: Mapping[str, Any]) -> Caveat:

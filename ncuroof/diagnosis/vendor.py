@@ -6,7 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from ncuroof.words import Verdict
+
 SAME, REFINED, DIFFERENT = "same", "refined", "different"
+
+_BEYOND = 0.05
+"""Least lead of a unit over the total that leaves it out: passes differ by less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +39,14 @@ class VendorRule:
         id: its identifier.
         verdicts: our verdict, by the title of its message.
         refinements: differences between its verdict and ours that do not contradict it.
+        beyond: why ours differs where it rests on a unit that the memory total leaves out, as a sentence.
         contradicted: why any other difference exists, as a sentence.
     """
 
     id: str
     verdicts: Mapping[str, str]
     refinements: tuple[Refinement, ...]
+    beyond: str
     contradicted: str
 
 
@@ -75,8 +82,17 @@ def vendor_verdict(
         return VendorVerdict(None, None, None)
     if theirs == ours:
         return VendorVerdict(theirs, SAME, None)
-    passed = {step["node"] for step in path if step["outcome"]}
+    steps = list(path)
+    passed = {step["node"] for step in steps if step["outcome"]}
     for each in rule.refinements:
         if (each.theirs, each.ours) == (theirs, ours) and (each.node is None or each.node in passed):
             return VendorVerdict(theirs, REFINED, each.why)
-    return VendorVerdict(theirs, DIFFERENT, rule.contradicted)
+    is_beyond = ours == Verdict.MEMORY.value and _is_beyond(steps)
+    return VendorVerdict(theirs, DIFFERENT, rule.beyond if is_beyond else rule.contradicted)
+
+
+def _is_beyond(steps: Iterable[Mapping[str, Any]]) -> bool:
+    """Return whether the busiest unit is clearly busier than the memory total."""
+    value_by_node = {step["node"]: step.get("value") for step in steps}
+    total, busiest = value_by_node.get("memory_known"), value_by_node.get("busy_enough")
+    return total is not None and busiest is not None and busiest > total + _BEYOND

@@ -208,6 +208,7 @@ SYSTEM_MISSES = "lts__t_sectors_aperture_sysmem_lookup_miss.sum"
 WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared{}.sum"
 STATIC_SHARED = "launch__shared_mem_per_block_static"
 MEMORY_PCT = f"gpu__compute_memory_throughput{ELAPSED}"
+TO_AND_FROM_L2 = tuple(f"lts__{path}_cycles_active{ELAPSED}" for path in ("xbar2lts", "lts2xbar"))
 L1_THROUGHPUT = "l1tex__throughput.avg.pct_of_peak_sustained_active"
 SAMPLES, INTERVAL = "smsp__pcsamp_sample_count", "smsp__pcsamp_interval_cycles"
 SM_ACTIVE, SM_ELAPSED = "sm__cycles_active.avg", "sm__cycles_elapsed.max"
@@ -531,6 +532,25 @@ TRIOS: dict[str, list[Trio]] = {
             {MEMORY_PCT: 72.0},  # a tenth below 0.81
             chip(9, 0),  # where the two numbers do not agree
             needs=(L1_THROUGHPUT, MEMORY_PCT, SM_ACTIVE, SM_ELAPSED),
+        ),
+    ],
+    "l2_input_beyond_breakdown": [
+        # As `l1_beyond_breakdown`; 0.76 of L1's sectors go on to L2
+        trio(
+            {
+                L1_THROUGHPUT: 90.0,
+                MEMORY_PCT: 70.0,
+                SM_ACTIVE: 90.0,
+                SM_ELAPSED: 100.0,
+                STATIC_SHARED: 0.0,
+                DYNAMIC_SHARED: 0.0,
+                **dict(zip(TO_AND_FROM_L2, (38.0, 12.0), strict=True)),
+                **chip(7, 5),
+            },
+            {L1_THROUGHPUT: 88.0},
+            {TO_AND_FROM_L2[1]: 13.0},
+            chip(9, 0),
+            needs=(L1_THROUGHPUT, MEMORY_PCT, SM_ACTIVE, SM_ELAPSED, *TO_AND_FROM_L2),
         ),
     ],
     "l2_beyond_breakdown": [

@@ -141,8 +141,8 @@ def test_what_is_sent_to_l2_is_the_limit_from_one_threshold_on() -> None:
     conditions = [condition for rule in (*findings, *RULES.caveats.values()) for condition in rule.all_of]
     asked = [condition.threshold for condition in conditions if condition.quantity == "access.l2_input_share"]
     assert (
-        asked == [SENDS] * 5
-    )  # l2_stores, coalesced_l2_stores, both of l2_traffic, and the caveat l1_beyond_breakdown
+        asked == [SENDS] * 6
+    )  # l2_stores, coalesced_l2_stores, both of l2_traffic, and the caveats l1_beyond_breakdown and l2_input_beyond_breakdown
 
 
 def test_gains_say_what_they_rest_on() -> None:

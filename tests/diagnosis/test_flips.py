@@ -8,6 +8,7 @@ import pytest
 
 from ncuroof.analysis import Reports
 from ncuroof.diagnosis import load_rules
+from ncuroof.diagnosis.vendor import vendor_verdict
 from ncuroof.present.documents.vendor import vendor_block
 from ncuroof.present.page.flip import flip_sentence
 from tests.support.raw import raw_report
@@ -28,22 +29,22 @@ def kernel(memory: float, compute: float, duration_ns: float = 1e6) -> dict[str,
 @pytest.mark.parametrize(
     ("memory", "compute", "verdict", "becomes", "change_frac", "sentence"),
     [
-        # 90 % has to come down to 45 %: by half
+        # memory stays at 90 % in the time that its work takes; at 80 % the SMs are the gap of 10 points behind: 45/80
         (
             90,
             45,
             "memory",
             "balanced",
-            -0.5,
-            "Would be balanced if the memory side had 50.0 % less to do, and compute-bound with still less.",
+            45 / 80 - 1,
+            "Would be balanced if the memory side had 43.8 % less to do, and compute-bound with still less.",
         ),
         (
             20,
             80,
             "compute",
             "balanced",
-            -0.75,
-            "Would be balanced if the SMs had 75.0 % less to do, and memory-bound with still less.",
+            20 / 70 - 1,
+            "Would be balanced if the SMs had 71.4 % less to do, and memory-bound with still less.",
         ),
         # 80 and 75 are 5 points apart; at 70 the gap is 10: 75 less 6.7 %; at 62 it is 10 to 72: 70 less 11.4 %
         (80, 75, "balanced", "memory", 70 / 75 - 1, "Would be memory-bound if the SMs had 6.7 % less to do."),
@@ -113,8 +114,24 @@ def test_agreement_with_nvidias_rule_is_stated_and_what_differs_is_explained() -
     assert block("High Compute Throughput", "memory")["agreement"] == "different"
     assert block("High Throughput", "memory")["agreement"] is None
     assert block("Balanced Throughput", "memory")["agreement"] == "different"
+    assert "at its own thresholds alone" in block("Balanced Throughput", "memory")["why"]
     assert "LSU" in block("Balanced Throughput", "memory", "memory_instructions")["why"]
     assert "shared memory" in block("Balanced Throughput", "compute", "operands")["why"]
+
+
+def test_a_unit_that_the_memory_total_leaves_out_is_why_nvidias_rule_differs() -> None:
+    def why(busiest: float) -> str:
+        path = [
+            {"node": "memory_known", "outcome": True, "value": 0.58},
+            {"node": "busy_enough", "outcome": True, "value": busiest},
+        ]
+        message = {"rule_id": "SOLBottleneck", "title": "Latency Issue"}
+        found = vendor_verdict([message], "memory", path, load_rules().vendor)
+        assert (found.verdict, found.agreement) == ("latency", "different")
+        return found.why or ""
+
+    assert "leaves out the unit that is busiest here" in why(0.83)
+    assert "leaves out" not in why(0.61)
 
 
 def test_by_intensity_the_ridge_is_what_matters() -> None:

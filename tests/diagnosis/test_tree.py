@@ -291,6 +291,15 @@ def test_confidence_falls_near_a_threshold() -> None:
     assert confidence(59) == "medium"
 
 
+@pytest.mark.parametrize(
+    ("compute", "confidence"), [(77.5, "medium"), (76.5, "high"), (82.5, "medium"), (83.5, "high")]
+)
+def test_three_points_beside_the_gap_are_near(compute: float, confidence: str) -> None:
+    # 90 % against it: memory leads by 10 points up to 80 %
+    row, _ = diagnosed({"gpu__time_duration.sum": 1e6, MEMORY: 90.0, COMPUTE: compute})
+    assert (row["verdict"], row["confidence"]) == ("memory" if compute <= 80 else "balanced", confidence)
+
+
 def test_failed_launches_are_unknown_and_say_so() -> None:
     report = raw_report({})
     failed = report.workloads.with_columns(n_collected=1, n_not_finite=1).cast(report.workloads.schema)

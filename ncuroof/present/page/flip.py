@@ -9,8 +9,8 @@ from ncuroof import wording
 from ncuroof.diagnosis import Rules
 from ncuroof.words import Verdict
 
-_SIDES = {"memory": "the memory side", "compute": "the SMs"}
-_OTHER = {"memory": "compute", "compute": "memory"}
+_SIDES = {"memory_side": "the memory side", "compute": "the SMs"}
+_OTHER = {"memory_side": "compute", "compute": "memory"}
 
 
 def flip_sentence(kernel: Mapping[str, Any], rules: Rules) -> str:

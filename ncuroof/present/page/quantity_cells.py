@@ -32,7 +32,7 @@ ACCESS = (
 _OF_THE_TREE = frozenset(
     {
         "beside_memory_instructions", "beside_operands", "busiest", "busiest_known", "compute_unnamed", "gap", "headroom",
-        "l1_beyond", "lead", "memory_side", "most_possible", "sm",
+        "known_lead", "lead", "least_of_main_units", "memory_side", "most_possible", "sm",
     }
 )  # fmt: skip
 """Keys of `utilisation` that are not a unit's: differences, bounds and aliases, which the decision tree uses."""
