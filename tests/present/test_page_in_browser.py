@@ -431,15 +431,18 @@ def test_the_bars_are_of_units_and_say_what_nvidias_total_leaves_out(visit):
         "beside_operands": -0.4,
         "compute_unnamed": 0.1,
     }
-    units = {"memory": 0.4, "compute": 0.1, "l2": 0.7}
+    units = {"memory": 0.4, "compute": 0.1, "l2": 0.7, "l1_beyond": 0.9}
     step = kernel()["path"][0] | {"value": 0.4, "outcome": False}
-    browser = visit(document(kernel(utilisation=units | terms | {"l1_beyond": 0.9}, path=[step])), "#k0")
+    browser = visit(document(kernel(utilisation=units | terms, path=[step])), "#k0")
     browser.wait_for("document.querySelector('#detail .bars') !== null")
     remark = (
         "Memory is NVIDIA's Speed of Light total, which the verdict uses. It excludes part of L2's own throughput, which is "
         "higher here."
     )
-    assert block(browser, "How busy each unit is") == ["L2", "70.0 %", "memory", "40.0 %", "compute", "10.0 %", remark]
+    beyond = ["L1, in a part that no breakdown lists", "90.0 %"]
+    assert block(browser, "How busy each unit is") == [
+        *beyond, "L2", "70.0 %", "memory", "40.0 %", "compute", "10.0 %", remark,
+    ]  # fmt: skip
     path = browser.run("document.querySelector('.path').textContent")
     assert "busiest unit: 40.0 %, needs ≥ 60 %; excludes L2's own throughput, 70.0 %" in path
 

@@ -37,6 +37,9 @@ _OF_THE_TREE = frozenset(
 )  # fmt: skip
 """Keys of `utilisation` that are not a unit's: differences, bounds and aliases, which the decision tree uses."""
 
+_UNLISTED = "l1_beyond"
+"""A part of L1 that no breakdown lists: it has a value only where it is the busiest."""
+
 _CHECK = "check."
 _OTHERS = ("utilisation", "occupancy", "scheduler", "access", "arithmetic", "check")
 _SHARED_MEMORY = "shared_bytes"
@@ -86,7 +89,7 @@ class QuantityCells:
             if value
         ]
         zeros = [f"{group}.{key}" for key, value in values.items() if value == 0]
-        unknown = [f"{group}.{key}" for key, value in values.items() if value is None]
+        unknown = [f"{group}.{key}" for key, value in values.items() if value is None and key != _UNLISTED]
         return rows + self._note("Measured as zero", zeros) + self._note(_NO_VALUE, unknown)
 
     def shown(self, kernel: Record, names: Sequence[str]) -> list[list[Cell]]:
