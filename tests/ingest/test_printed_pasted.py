@@ -52,3 +52,44 @@ def test_labels_of_the_first_versions_are_read(tmp_path: Path, clock: str, dram:
     assert _values(_read(tmp_path, log(section(OLD, rows))), *names) == expected
     as_csv = long_table([{label: (unit, value) for label, unit, value in rows}], section=OLD)
     assert _values(_read(tmp_path, as_csv), *names) == expected
+
+
+# ---- launches without a name below one that has a name ------------------------------------------------
+
+LAUNCH_STATS = "Launch Statistics"
+ROWS = [("DRAM Throughput", "%", "12.50"), ("SM Frequency", "Ghz", "1.40"), ("Duration", "us", "100.00")]
+SPEED = section("GPU Speed Of Light Throughput", ROWS)
+OTHER_SPEED = section(
+    "GPU Speed Of Light Throughput", [*ROWS[:2], ("Duration", "us", "30.00"), ("L2 Cache Throughput", "%", "7.00")]
+)
+REGISTERS = section(LAUNCH_STATS, [("Registers Per Thread", "register/thread", "40")])
+REGISTERS_NAME, MAJOR = "launch__registers_per_thread", "device__attribute_compute_capability_major"
+REPEATED = "with other values and without a kernel's name: read as of"
+UNNAMED = f"a section that repeats {REPEATED} a kernel without a name, on the same GPU"
+
+
+@pytest.mark.parametrize("between", ["", "\n", "```\n\n```\n", "$ srun -n 1 ncu ./other\n"])
+def test_a_section_that_repeats_with_other_values_is_of_a_launch_without_a_name(tmp_path: Path, between: str) -> None:
+    report = _read(tmp_path, f"{log(SPEED)}{between}{OTHER_SPEED}{REGISTERS}")
+    assert report.workloads["function_name"].to_list() == ["fn", None]
+    assert _values(report, DURATION, DRAM, L2) == [[100e3, 30e3], [12.5, 12.5], [None, 7.0]]
+    assert _values(report, REGISTERS_NAME, "launch__block_dim_x", MAJOR) == [[None, 40.0], [256.0, None], [9.0] * 2]
+    assert (report.warnings, report.damage) == ((UNNAMED,), None)
+    assert report.processes.rows() == [(4242, "app"), (None, None)]
+
+
+def test_a_section_that_repeats_with_the_same_values_is_a_quotation(tmp_path: Path) -> None:
+    longer = section("GPU Speed Of Light Throughput", [*ROWS, ("L2 Cache Throughput", "%", "7.00")])
+    report = _read(tmp_path, f"{log(SPEED)}```\nAs said above:\n```\n{longer}{REGISTERS}")
+    assert report.workloads["function_name"].to_list() == ["fn"]
+    assert _values(report, DURATION, L2, REGISTERS_NAME) == [[100e3], [7.0], [40.0]]
+    assert report.warnings == ()
+
+
+def test_launches_without_a_name_are_counted_and_not_called_apart(tmp_path: Path) -> None:
+    second = "other(int) (1, 1, 1)x(32, 1, 1), Context 1, Stream 7, Device 0, CC 9.0\n"
+    text = f"{log(SPEED)}{second}{SPEED}```\n```\n{OTHER_SPEED}{REGISTERS}```\n```\n{SPEED}"
+    report = _read(tmp_path, text)
+    assert report.workloads["function_name"].to_list() == ["fn", "other", None, None]
+    assert _values(report, DURATION) == [[100e3, 100e3, 30e3, 100e3]]
+    assert report.warnings == (f"2 sections that repeat {REPEATED} kernels without a name, on the same GPU",)

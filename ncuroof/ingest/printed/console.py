@@ -13,19 +13,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
+from ncuroof.ingest.printed.console_parts import Place, Rule, Value
 from ncuroof.ingest.printed.console_values import Cells, below_rulers, by_words
 from ncuroof.ingest.printed.labels import PrintedLabels
-from ncuroof.ingest.printed.records import METRIC_NAME, METRIC_VALUE, Header
-
-_SECTION_NAME, _UNIT = "Section Name", "Metric Unit"
-_COLUMNS = (
-    "ID", "Process ID", "Process Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size", "Device", "CC",
-    _SECTION_NAME, METRIC_NAME, _UNIT, METRIC_VALUE,
-    "Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup",
-)  # fmt: skip
-_HEADER = Header(_COLUMNS, ",", is_quoted=True, number=1)
+from ncuroof.ingest.printed.records import Header
+from ncuroof.ingest.printed.repeats import RepeatedSections
 
 _QUOTING = re.compile(r"(?:\s*(?:>|//|#(?! [A-Z])|│|\d+[:|](?=\s)))*")
 """Prefixes of quoted lines: marks of e-mail, notes and comments, line or rank numbers. "# SMs" is a label, not a comment."""
@@ -59,59 +53,6 @@ _TABLE = re.compile(r"Metric Name\s+Metric Unit\s+Metric Value$")
 _SUMMARY = re.compile(r"Metric Name\s+Metric Unit\s+Minimum\s+Maximum\s+Average$")
 _RULER = re.compile(r"-{3,}(?:\s+-{3,})*$")
 _RULE = re.compile(r"(OPT|INF|WRN|ERR)\s+(\S.*)")
-_SPEEDUP = re.compile(r"Est(?:\.|imated) (Local )?Speedup: ([\d.,]+)\s*%\s*")
-
-
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """A message of one of NVIDIA's rules.
-
-    Attributes:
-        place: the cells of its launch and section.
-        kind: kind of the message: OPT, INF, WRN or ERR.
-        indent: indent of its first line; further lines are indented more.
-        lines: the lines of its text so far.
-    """
-
-    place: Mapping[str, str]
-    kind: str
-    indent: int
-    lines: list[str]
-
-    def cells(self) -> dict[str, str]:
-        text = " ".join(self.lines)
-        speedup = _SPEEDUP.match(text)
-        return {
-            **self.place,
-            "Rule Name": self.place[_SECTION_NAME],
-            "Rule Type": self.kind,
-            "Rule Description": text[speedup.end() :] if speedup else text,
-            "Estimated Speedup Type": ("local" if speedup[1] else "global") if speedup else "",
-            "Estimated Speedup": speedup[2] if speedup else "",
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class _Value:
-    """A value of a table.
-
-    Attributes:
-        place: the cells of its launch and section.
-        label: as printed.
-        unit: as printed, empty for none.
-        lines: the lines of the value so far: the raw page wraps long values, between words or where a word fills the column.
-        width: width of the value column, in characters.
-    """
-
-    place: Mapping[str, str]
-    label: str
-    unit: str
-    lines: list[str]
-    width: int
-
-    def cells(self) -> dict[str, str]:
-        value = "".join(line if len(line) == self.width else f"{line} " for line in self.lines).strip()
-        return {**self.place, METRIC_NAME: self.label, _UNIT: self.unit, METRIC_VALUE: value}
 
 
 class ConsoleRecords:
@@ -131,35 +72,47 @@ class ConsoleRecords:
         has_sections: whether the file contains a known section.
         has_other_names: whether a line names a launch in another form than ncu's pages do.
         is_unnamed: as given.
-        n_apart: by kernel name, the number of tables assigned to it that are in another piece of a note than its name.
     """
 
     def __init__(self, lines: Iterable[str], labels: PrintedLabels, *, is_unnamed: bool = False) -> None:
         self.n_lost = 0
         self.n_tables = 0
         self.is_summary = self.has_sections = self.has_other_names = False
-        self.n_apart: Counter[str] = Counter()
         self.is_unnamed = is_unnamed
-        self._is_apart = self._is_counted = False
         self._sections: set[str] = set()
         self._orphan = ""
         self._number, self._n_restarts = 0, 0
         self._lines = lines
         self._labels = labels
         self._process: dict[str, str] = {}
-        self._place: dict[str, str] = {}
+        self._place: Place | None = None
+        self._n_headings = 0
+        self._launches = RepeatedSections()
         self._half = ""
         self._columns: Sequence[tuple[int, int]] = ()
         self._is_table = self._has_values = self._is_empty = False
-        self._open: _Rule | _Value | None = None
+        self._open: Rule | Value | None = None
 
     @property
     def is_mixed(self) -> bool:
         """Whether lines of several ranks, each prefixed with its rank, are interleaved."""
         return self._n_restarts > _MOST_RESTARTS
 
+    @property
+    def n_apart(self) -> Counter[str]:
+        """See `RepeatedSections`."""
+        return self._launches.n_apart
+
+    @property
+    def n_unnamed(self) -> int:
+        """See `RepeatedSections`."""
+        return self._launches.n_unnamed
+
     def __iter__(self) -> Iterator[tuple[Header, list[str]]]:
         """Yield a row per value and per rule."""
+        yield from self._launches.rows(self._parts())
+
+    def _parts(self) -> Iterator[Rule | Value]:
         for line in self._lines:
             if numbered := _NUMBERED.match(line):
                 self._n_restarts += int(numbered[1]) < self._number
@@ -168,18 +121,18 @@ class ConsoleRecords:
             before = self._open
             self._take(line[quoting.end() if quoting else 0 :].rstrip())
             if before is not None and self._open is not before:
-                yield _HEADER, _row(before.cells())
+                yield before
         if self._open is not None:
-            yield _HEADER, _row(self._open.cells())
+            yield self._open
 
     def _take(self, shown: str) -> None:
         before, text = self._open, shown.strip()
         if self._begins(text, shown):
             self._open = None if self._open is before else self._open
-        elif isinstance(before, _Rule) and len(shown) - len(text) > before.indent:
+        elif isinstance(before, Rule) and len(shown) - len(text) > before.indent:
             before.lines.append(text)
-        elif self._place:
-            self._take_value(shown, text)
+        elif self._place is not None:
+            self._take_value(self._place, shown, text)
         elif self._orphan:
             cells = by_words(text, self._orphan, self._labels)
             self.n_lost += cells is not None and self._labels.knows(self._orphan, cells.label)
@@ -193,7 +146,7 @@ class ConsoleRecords:
         """
         half, self._half = self._half, ""
         if _APART.match(text):
-            self._is_apart, self._is_counted, self._orphan = True, False, ""
+            self._place, self._orphan = self._place and replace(self._place, is_apart=True), ""
         if not text or _OUTSIDE.match(text):
             self._is_table = False
             if text.startswith(_NEXT_RUN):
@@ -214,7 +167,7 @@ class ConsoleRecords:
         else:
             if found := _SECTION.match(text):
                 self._meet_section(found[1])
-            return bool(self._place) and self._begins_part(text, shown)
+            return self._place is not None and self._begins_part(self._place, text, shown)
         return True
 
     def _meet_section(self, name: str) -> None:
@@ -228,17 +181,17 @@ class ConsoleRecords:
         self._sections.add(name)
 
     def _end_launch(self) -> None:
-        self._place, self._orphan = {}, ""
+        self._place, self._orphan = None, ""
 
-    def _begins_part(self, text: str, shown: str) -> bool:
+    def _begins_part(self, place: Place, text: str, shown: str) -> bool:
         """Return whether a line begins a section, rule, table or ruler of the current launch, and start it."""
         if found := _SECTION.match(text):
-            self._place = {**self._place, _SECTION_NAME: found[1]}
-            self._is_table = self._is_counted = False
+            self._n_headings += 1
+            self._place, self._is_table = replace(place, heading=found[1], table=self._n_headings), False
         elif found := _RULE.match(text):
-            self._open, self._is_table = _Rule(self._place, found[1], len(shown) - len(text), [found[2]]), False
+            self._open, self._is_table = Rule(place, found[1], len(shown) - len(text), [found[2]]), False
         elif _TABLE.match(text):
-            self._columns, self._is_table, self._has_values, self._is_counted = (), True, False, False
+            self._columns, self._is_table, self._has_values = (), True, False
         elif _RULER.match(text):
             self._columns = [found.span() for found in re.finditer("-+", shown)]
             self._is_table &= not self._has_values
@@ -247,28 +200,27 @@ class ConsoleRecords:
         return True
 
     def _begin_launch(self, identity: Mapping[str, str]) -> None:
-        self._place = {"ID": str(self.n_tables), "Process ID": "", **self._process, **identity, _SECTION_NAME: ""}
+        self._n_headings += 1
+        launch = {"ID": str(self.n_tables), "Process ID": "", **self._process, **identity}
+        self._place = Place(launch, "", self._n_headings)
         self.n_lost += self._is_empty
         self.n_tables, self._is_empty = self.n_tables + 1, True
-        self._columns, self._is_table, self._is_apart, self._orphan, self._sections = (), False, False, "", set()
+        self._columns, self._is_table, self._orphan, self._sections = (), False, "", set()
 
-    def _take_value(self, shown: str, text: str) -> None:
+    def _take_value(self, place: Place, shown: str, text: str) -> None:
         columns, before = self._columns, self._open
         start, end = columns[-1] if len(columns) == 3 else (0, 0)
-        if self._is_table and isinstance(before, _Value) and start and not shown[:start].strip():
+        if self._is_table and isinstance(before, Value) and start and not shown[:start].strip():
             before.lines.append(text)
             return
         self._open = None
-        if cells := self._cells(shown, text):
-            place = {**self._place, _SECTION_NAME: self._labels.section_of(self._place[_SECTION_NAME], cells.label)}
-            self._is_empty = False
-            self.n_apart[place.get("Kernel Name", "")] += self._is_apart and not self._is_counted
-            self._is_counted = True
-            self._open, self._has_values = _Value(place, cells.label, cells.unit, [cells.value], end - start), True
+        if cells := self._cells(place.heading, shown, text):
+            section = self._labels.section_of(place.heading, cells.label)
+            self._is_empty, self._has_values = False, True
+            self._open = Value(place, section, cells.label, cells.unit, [cells.value], end - start)
 
-    def _cells(self, shown: str, text: str) -> Cells | None:
+    def _cells(self, section: str, shown: str, text: str) -> Cells | None:
         """Return the cells of a line, or None: within a table of any line laid out like its rows, else only with a known label."""
-        section = self._place[_SECTION_NAME]
         if self._is_table and (cells := below_rulers(shown, self._columns)):
             return cells
         cells = by_words(text, section, self._labels)
@@ -279,7 +231,3 @@ class ConsoleRecords:
         is_row = not self._columns if self._is_table else rest.lstrip()[:1].isdecimal()
         self.n_lost += is_row and self._labels.knows(section, label)
         return None
-
-
-def _row(cells: Mapping[str, str]) -> list[str]:
-    return [cells.get(name, "") for name in _COLUMNS]

@@ -236,6 +236,10 @@ def _warnings(gathered: Gathered, records: PrintedRecords | ConsoleRecords) -> I
         n = len(gathered.launches)
         launches = "one launch" if n == 1 else f"{n} launches, a new one from each section that repeats"
         yield f"no line names a kernel: the sections are read as {launches}"
+    if records.n_unnamed:
+        repeated = "a section that repeats" if records.n_unnamed == 1 else f"{records.n_unnamed} sections that repeat"
+        kernels = "a kernel" if records.n_unnamed == 1 else "kernels"
+        yield f"{repeated} with other values and without a kernel's name: read as of {kernels} without a name, on the same GPU"
     counted = ", ".join(f"{n} for {function_name(name)}" for name, n in records.n_apart.items() if n)
     if counted and len(names) > 1:
         yield f"tables apart from any kernel's name are assigned to the last kernel named before them: {counted}"
