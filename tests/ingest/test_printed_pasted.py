@@ -54,6 +54,18 @@ def test_labels_of_the_first_versions_are_read(tmp_path: Path, clock: str, dram:
     assert _values(_read(tmp_path, as_csv), *names) == expected
 
 
+def test_tables_of_the_first_versions_have_no_header_but_are_read_by_their_rulers(tmp_path: Path) -> None:
+    rows = [
+        ("Elapsed Cycles", "cycle", "13 181 137"),
+        ("Some New Label", "%", "1,50"),
+        ("Duration", "msecond", "10,50"),
+    ]
+    report = _read(tmp_path, log(section(OLD, rows, has_header=False), "My Own Label      %     3\n"))
+    assert _values(report, "gpc__cycles_elapsed.max", DURATION) == [[13181137.0], [10.5e6]]
+    assert report.remarks[-1] == "labels left out because they do not name a single counter: Some New Label"
+    assert report.damage is None
+
+
 # ---- launches without a name below one that has a name ------------------------------------------------
 
 LAUNCH_STATS = "Launch Statistics"
@@ -93,3 +105,24 @@ def test_launches_without_a_name_are_counted_and_not_called_apart(tmp_path: Path
     assert report.workloads["function_name"].to_list() == ["fn", "other", None, None]
     assert _values(report, DURATION) == [[100e3, 100e3, 30e3, 100e3]]
     assert report.warnings == (f"2 sections that repeat {REPEATED} kernels without a name, on the same GPU",)
+
+
+# ---- cut texts ---------------------------------------------------------------------------------------
+
+SECOND = "  other(int) (1, 1, 1)x(32, 1, 1), Context 1, Stream 7, Device 0, CC 9.0\n"
+EMPTY, CUT = "a launch is named without any value", "it ends within a table"
+
+
+@pytest.mark.parametrize("has_header", [True, False])
+@pytest.mark.parametrize(
+    ("n_lines", "damage"), [(0, EMPTY), (1, EMPTY), (4, f"{EMPTY}; {CUT}"), (5, CUT), (6, CUT), (7, CUT), (8, None)]
+)
+def test_a_text_that_is_cut_is_damaged(tmp_path: Path, n_lines: int, damage: str | None, *, has_header: bool) -> None:
+    lines = section("GPU Speed Of Light Throughput", ROWS, has_header=has_header).splitlines(keepends=True)
+    n_kept = n_lines if has_header or n_lines < 4 else n_lines - 2
+    assert _read(tmp_path, f"{log(SPEED)}{SECOND}{''.join(lines[:n_kept])}\n").damage == damage
+
+
+def test_a_launch_with_only_a_rule_is_not_lost(tmp_path: Path) -> None:
+    report = _read(tmp_path, f"{log(SPEED)}{SECOND}    Section: Occupancy\n    OPT   Launch more blocks.\n")
+    assert (report.rules["message"].to_list(), report.damage) == (["Launch more blocks."], None)

@@ -12,17 +12,18 @@ Row = tuple[str, str, str]
 HEADER: Row = ("Metric Name", "Metric Unit", "Metric Value")
 
 
-def table(rows: Sequence[Row], *, indent: str = "    ") -> str:
-    """Return a table with rulers and header: labels left-aligned, units and values right-aligned."""
+def table(rows: Sequence[Row], *, indent: str = "    ", has_header: bool = True) -> str:
+    """Return a table with rulers and, as since 2022, a header: labels left-aligned, units and values right-aligned."""
     widths = [max(len(row[place]) for row in (HEADER, *rows)) for place in range(3)]
     ruler = " ".join("-" * width for width in widths)
-    lines = [ruler, _line(HEADER, widths), ruler, *(_line(row, widths) for row in rows), ruler]
+    header = [ruler, _line(HEADER, widths)] if has_header else []
+    lines = [*header, ruler, *(_line(row, widths) for row in rows), ruler]
     return "".join(f"{indent}{line}\n" for line in lines)
 
 
-def section(name: str, rows: Sequence[Row]) -> str:
+def section(name: str, rows: Sequence[Row], *, has_header: bool = True) -> str:
     """Return a section with its table."""
-    return f"    Section: {name}\n{table(rows)}\n"
+    return f"    Section: {name}\n{table(rows, has_header=has_header)}\n"
 
 
 def log(*sections: str, launch: str = LAUNCH, process: str = "[4242] app@127.0.0.1") -> str:

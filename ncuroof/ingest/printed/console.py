@@ -51,6 +51,7 @@ _OF_LAUNCH = ("Kernel Name", "Grid Size", "Block Size", "Context", "Stream", "De
 _SECTION = re.compile(r"Section: (.+)")
 _TABLE = re.compile(r"Metric Name\s+Metric Unit\s+Metric Value$")
 _SUMMARY = re.compile(r"Metric Name\s+Metric Unit\s+Minimum\s+Maximum\s+Average$")
+_N_COLUMNS = 3
 _RULER = re.compile(r"-{3,}(?:\s+-{3,})*$")
 _RULE = re.compile(r"(OPT|INF|WRN|ERR)\s+(\S.*)")
 
@@ -65,8 +66,9 @@ class ConsoleRecords:
             launch already has begins the next one.
 
     Attributes:
-        n_lost: number of lines so far with a known label but no value, of values in sections without a launch, and of launches
-            that were followed by another one before any value.
+        n_lost: number of lines so far with a known label but no value, and of values in sections without a launch.
+        n_empty: number of launches so far, apart from the last one while its lines are read, without any value or rule.
+        is_cut: whether the text read so far ends within a table.
         n_tables: number of launches so far.
         is_summary: whether a table summarises several launches (`--print-summary`), which says nothing about a single one.
         has_sections: whether the file contains a known section.
@@ -75,8 +77,8 @@ class ConsoleRecords:
     """
 
     def __init__(self, lines: Iterable[str], labels: PrintedLabels, *, is_unnamed: bool = False) -> None:
-        self.n_lost = 0
-        self.n_tables = 0
+        self.n_lost = self.n_empty = self.n_tables = 0
+        self.is_cut = False
         self.is_summary = self.has_sections = self.has_other_names = False
         self.is_unnamed = is_unnamed
         self._sections: set[str] = set()
@@ -90,7 +92,7 @@ class ConsoleRecords:
         self._launches = RepeatedSections()
         self._half = ""
         self._columns: Sequence[tuple[int, int]] = ()
-        self._is_table = self._has_values = self._is_empty = False
+        self._is_table = self._has_values = self._is_empty = self._awaits_table = False
         self._open: Rule | Value | None = None
 
     @property
@@ -122,11 +124,18 @@ class ConsoleRecords:
             self._take(line[quoting.end() if quoting else 0 :].rstrip())
             if before is not None and self._open is not before:
                 yield before
+        self.n_empty += self._is_empty
         if self._open is not None:
             yield self._open
 
     def _take(self, shown: str) -> None:
-        before, text = self._open, shown.strip()
+        text = shown.strip()
+        self._take_text(shown, text)
+        if text:
+            self.is_cut = self._is_table and bool(self._columns)
+
+    def _take_text(self, shown: str, text: str) -> None:
+        before = self._open
         if self._begins(text, shown):
             self._open = None if self._open is before else self._open
         elif isinstance(before, Rule) and len(shown) - len(text) > before.indent:
@@ -187,14 +196,19 @@ class ConsoleRecords:
         """Return whether a line begins a section, rule, table or ruler of the current launch, and start it."""
         if found := _SECTION.match(text):
             self._n_headings += 1
-            self._place, self._is_table = replace(place, heading=found[1], table=self._n_headings), False
+            self._place = replace(place, heading=found[1], table=self._n_headings)
+            self._is_table, self._awaits_table = False, True
         elif found := _RULE.match(text):
-            self._open, self._is_table = Rule(place, found[1], len(shown) - len(text), [found[2]]), False
+            self._open = Rule(place, found[1], len(shown) - len(text), [found[2]])
+            self._is_table = self._is_empty = False
         elif _TABLE.match(text):
             self._columns, self._is_table, self._has_values = (), True, False
         elif _RULER.match(text):
             self._columns = [found.span() for found in re.finditer("-+", shown)]
+            if self._awaits_table and len(self._columns) == _N_COLUMNS:  # in 2020, without a header
+                self._is_table, self._has_values = True, False
             self._is_table &= not self._has_values
+            self._awaits_table = False
         else:
             return False
         return True
@@ -203,13 +217,13 @@ class ConsoleRecords:
         self._n_headings += 1
         launch = {"ID": str(self.n_tables), "Process ID": "", **self._process, **identity}
         self._place = Place(launch, "", self._n_headings)
-        self.n_lost += self._is_empty
+        self.n_empty += self._is_empty
         self.n_tables, self._is_empty = self.n_tables + 1, True
-        self._columns, self._is_table, self._orphan, self._sections = (), False, "", set()
+        self._columns, self._is_table, self._awaits_table, self._orphan, self._sections = (), False, True, "", set()
 
     def _take_value(self, place: Place, shown: str, text: str) -> None:
         columns, before = self._columns, self._open
-        start, end = columns[-1] if len(columns) == 3 else (0, 0)
+        start, end = columns[-1] if len(columns) == _N_COLUMNS else (0, 0)
         if self._is_table and isinstance(before, Value) and start and not shown[:start].strip():
             before.lines.append(text)
             return
@@ -227,7 +241,7 @@ class ConsoleRecords:
         if cells and (self._labels.knows(section, cells.label) or (self._is_table and not self._columns)):
             return cells
         label, _, rest = text.partition("  ")
-        # count as lost: in a table without rulers any lone label, outside of tables one that a number follows
-        is_row = not self._columns if self._is_table else rest.lstrip()[:1].isdecimal()
+        # count as lost: in a table without rulers any lone label, elsewhere one that a number follows
+        is_row = (self._is_table and not self._columns) or rest.lstrip()[:1].isdecimal()
         self.n_lost += is_row and self._labels.knows(section, label)
         return None

@@ -1,7 +1,7 @@
 """Tells launches apart where a text names only some of them.
 
-ncu prints each section once per launch. A section that comes again below the same name, with another value for the same label, is that of
-a launch whose name was not copied; one that comes again with the same values is a quotation.
+ncu prints each section once per launch. A section that comes again below the same name, with another value for the same label, is
+that of a launch whose name was not copied; one that comes again with the same values is a quotation.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
         texts=with_listings(values.texts, values.numbers),
         rules=_rules(gathered.rules, labels),
         sections=tuple(dict.fromkeys(labels.section(each) for each in gathered.sections)),
-        damage=f"{records.n_lost} of its rows are truncated or malformed and lost" if records.n_lost else None,
+        damage="; ".join(_damage(records)) or None,
         warnings=tuple(_warnings(gathered, records)),
         remarks=tuple(_remarks(gathered)),
         is_printed=True,
@@ -226,6 +226,18 @@ def _share(percent: str) -> float | None:
     except ValueError:
         return None
     return share if math.isfinite(share) else None
+
+
+def _damage(records: PrintedRecords | ConsoleRecords) -> Iterable[str]:
+    if records.n_lost:
+        yield f"{records.n_lost} of its rows are truncated or malformed and lost"
+    if not isinstance(records, ConsoleRecords):
+        return
+    if records.n_empty:
+        named = "a launch is" if records.n_empty == 1 else f"{records.n_empty} launches are"
+        yield f"{named} named without any value"
+    if records.is_cut:
+        yield "it ends within a table"
 
 
 def _warnings(gathered: Gathered, records: PrintedRecords | ConsoleRecords) -> Iterable[str]:
