@@ -126,3 +126,25 @@ def test_a_text_that_is_cut_is_damaged(tmp_path: Path, n_lines: int, damage: str
 def test_a_launch_with_only_a_rule_is_not_lost(tmp_path: Path) -> None:
     report = _read(tmp_path, f"{log(SPEED)}{SECOND}    Section: Occupancy\n    OPT   Launch more blocks.\n")
     assert (report.rules["message"].to_list(), report.damage) == (["Launch more blocks."], None)
+
+
+# ---- lines that are no values ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "$ sudo /opt/ncu --metrics l1tex__t_bytes.sum.per_second ./sum_matrix 32",
+        "ncu --metrics dram__bytes_write.sum ./sum_matrix byte 32",
+        "[me@host ~]$ srun -n 1 nv-nsight-cu-cli --metrics dram__bytes_write.sum 32",
+        "--metrics gpu__time_duration.sum,dram__bytes_write.sum 32",
+        "--metrics=dram__bytes_write.sum 32",
+        "./my__program 32",
+        "Kernel time: gpu__time_duration.sum = 12.5",
+    ],
+)
+def test_lines_with_counters_of_which_none_is_a_value_are_left_out(tmp_path: Path, line: str) -> None:
+    text = f"{log(SPEED)}{line}\n[4243] app@127.0.0.1\n{SECOND}{SPEED}"
+    report = _read(tmp_path, text)
+    assert set(report.counters.columns) == set(_read(tmp_path, f"{log(SPEED)}{SECOND}{SPEED}").counters.columns)
+    assert (report.warnings, report.damage) == ((), None)

@@ -29,9 +29,11 @@ _MOST_RESTARTS = 3
 """How often the numbers before lines may decrease: line numbers restart where notes are joined, rank numbers alternate."""
 
 _OUTSIDE = re.compile(r"==[A-Z]+==|```")
-_APART = re.compile(r"```|.{0,200}?[$#>%] *(?:\S{0,200}/)?ncu\s")
-"""A code fence or a shell prompt with ncu, which separates pieces of a note: a table after it without a name may belong to another
-kernel."""
+_FENCE = "```"
+_TOOLS = ("ncu", "nv-nsight-cu-cli")
+_TOOL = re.compile(r"(?:^|\s)(?:\S*/)?(?:" + "|".join(_TOOLS) + r")\s+(-)?")
+_PROMPT = re.compile(r".*[$#>%]\s*$|.*[$#]\s+\S+(?:\s+\S+){0,7}$")
+"""What comes before ncu in a command line: a shell's prompt, and launchers with their options."""
 
 _NEXT_RUN = "==PROF=="
 """Prefix of ncu's progress messages, which never occur among a launch's sections; its warnings may."""
@@ -154,9 +156,10 @@ class ConsoleRecords:
             shown: the line with its indent.
         """
         half, self._half = self._half, ""
-        if _APART.match(text):
+        is_apart = _is_apart(text)
+        if is_apart:
             self._place, self._orphan = self._place and replace(self._place, is_apart=True), ""
-        if not text or _OUTSIDE.match(text):
+        if not text or is_apart or _OUTSIDE.match(text):
             self._is_table = False
             if text.startswith(_NEXT_RUN):
                 self._end_launch()
@@ -245,3 +248,17 @@ class ConsoleRecords:
         is_row = (self._is_table and not self._columns) or rest.lstrip()[:1].isdecimal()
         self.n_lost += is_row and self._labels.knows(section, label)
         return None
+
+
+def _is_apart(text: str) -> bool:
+    """Return whether a line separates pieces of a note: a table after it without a name may belong to another kernel.
+
+    It is a code fence, or a command line with ncu.
+    """
+    if text.startswith(_FENCE):
+        return True
+    tool = _TOOL.search(text) if any(name in text for name in _TOOLS) else None  # most lines have neither
+    if tool is None:
+        return False
+    before = text[: tool.start()]
+    return _PROMPT.match(before) is not None if before else tool[1] is not None

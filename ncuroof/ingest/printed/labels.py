@@ -19,6 +19,9 @@ _WITH_BREAKDOWNS = ("GPU Speed Of Light Throughput", "GPU Speed Of Light")
 _COUNTER_MARK = "__"
 """Part of counter names, but of no label."""
 
+_MARKED_NAME = re.compile(r"[A-Za-z][^\s,=/]*")
+"""Name of a counter with the mark; what has it as well, in text around tables: command lines, paths and sentences."""
+
 _NAME = re.compile(r"\w*_[\w.]+")
 """Name of a counter without the mark (a value per instruction); the raw page, which has no sections, prints only names."""
 
@@ -46,7 +49,8 @@ class PrintedLabels:
                 parentheses (--print-metric-name label-name).
         """
         if _COUNTER_MARK in label:
-            return label.rpartition("(")[2].rstrip(")") if label.endswith(")") else label
+            name = label.rpartition("(")[2].rstrip(")") if label.endswith(")") else label
+            return name if _MARKED_NAME.fullmatch(name) else None
         if not section and _NAME.fullmatch(label):
             return label
         return self.counter_by_label.get(section, {}).get(label)
