@@ -66,6 +66,14 @@ def test_tables_of_the_first_versions_have_no_header_but_are_read_by_their_ruler
     assert report.damage is None
 
 
+@pytest.mark.parametrize("line", ["Elapsed Cycles cycle 13 181 137", "Elapsed Cycles   13 181 137 cycle  <- long"])
+def test_blanks_may_separate_thousands(tmp_path: Path, line: str) -> None:
+    lines = f"    {line}\n    SM Active Cycles  cycle  12 837 852,30\n    Block Limit SM   block  32\n    Waves Per SM  1 024,50\n"
+    report = _read(tmp_path, log(f"    Section: {OLD}\n", lines))
+    assert _values(report, "gpc__cycles_elapsed.max", "sm__cycles_active.avg") == [[13181137.0], [12837852.3]]
+    assert _values(report, "launch__occupancy_limit_blocks", "launch__waves_per_multiprocessor") == [[32.0], [1024.5]]
+
+
 # ---- launches without a name below one that has a name ------------------------------------------------
 
 LAUNCH_STATS = "Launch Statistics"

@@ -20,7 +20,8 @@ _UNIT = re.compile(
 _LONGEST = 500
 """Longest line that is split by words, in characters."""
 
-_NUMBER = r"[-+]?\d[\d.,'\u00a0\u202f]*(?:e[-+]?\d+)?|[-+]?inf|nan|n/a|no data"
+_NUMBER = r"[-+]?\d{1,3}(?: \d{3})+(?:,\d+)?|[-+]?\d[\d.,'\u00a0\u202f]*(?:e[-+]?\d+)?|[-+]?inf|nan|n/a|no data"
+"""Blanks between groups of three digits are thousands separators, in locales whose decimal separator is a comma."""
 _BEHIND = r"(?:\s{2,}\S.*|\s+(?:<|#|//|[‹←⟵]).*)?"
 """A remark by the person who copied the line."""
 
