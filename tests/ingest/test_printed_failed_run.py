@@ -26,8 +26,8 @@ DENIED = (
         (CONNECTED + DENIED + ENDED + NOTHING, "this user may not read the GPU's performance", "ncuroof doctor"),
         (f"0: {DENIED}1: {DENIED}", "(ERR_NVGPUCTRPERM) (no-permission)", "ncuroof doctor"),  # of srun --label
         (
-            f"{CONNECTED}==ERROR== The application returned an error code (9).\n==ERROR== Something \x1b[1mnew.\n{NOTHING}",
-            ": ncu says “Something  [1mnew.”",
+            f"{CONNECTED}==ERROR== The application returned an error code (9).\n==ERROR== Something \x1b[1m\x07new.\n{NOTHING}",
+            ": ncu says “Something  new.”",
             "--kernel-name",
         ),
         (

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
+from ncuroof.errors import ReportFormatError
 from ncuroof.ingest import RawReport, open_report
 from tests.support.console import log, section
 from tests.support.printed import long_table
@@ -72,6 +74,15 @@ def test_blanks_may_separate_thousands(tmp_path: Path, line: str) -> None:
     report = _read(tmp_path, log(f"    Section: {OLD}\n", lines))
     assert _values(report, "gpc__cycles_elapsed.max", "sm__cycles_active.avg") == [[13181137.0], [12837852.3]]
     assert _values(report, "launch__occupancy_limit_blocks", "launch__waves_per_multiprocessor") == [[32.0], [1024.5]]
+
+
+def test_nvtx_ranges_between_a_name_and_its_sections_end_nothing(tmp_path: Path) -> None:
+    old = section(OLD, [("SOL FB", "%", "36.00")], has_header=False)
+    ranges = "==PROF==   0: Step of training (4, 1)\n"
+    launch = "  step_kernel_3, 2020-Feb-20 10:11:12, Context 1, Stream 7\n"
+    report = _read(tmp_path, f"{launch}\n{ranges}{old}{launch.replace('_3', '_4')}\n{ranges}{old}")
+    assert report.workloads["function_name"].to_list() == ["step_kernel_3", "step_kernel_4"]
+    assert (_values(report, DRAM), report.damage) == ([[36.0, 36.0]], None)
 
 
 # ---- launches without a name below one that has a name ------------------------------------------------
@@ -156,3 +167,52 @@ def test_lines_with_counters_of_which_none_is_a_value_are_left_out(tmp_path: Pat
     report = _read(tmp_path, text)
     assert set(report.counters.columns) == set(_read(tmp_path, f"{log(SPEED)}{SECOND}{SPEED}").counters.columns)
     assert (report.warnings, report.damage) == ((), None)
+
+
+# ---- prefixes ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "prefix",
+    [
+        "2025-07-01T12:00:00.1234567Z ",
+        "[2025-07-01 12:00:00,123] ",
+        "2025-07-01T12:00:00+02:00 ",
+        "trainer-1  | ",
+        "\x1b[32m",
+    ],
+)
+def test_times_containers_and_colours_before_each_line_are_left_out(tmp_path: Path, prefix: str) -> None:
+    text = "".join(f"{prefix}{line}\n" for line in log(SPEED, REGISTERS).splitlines())
+    report = _read(tmp_path, text)
+    assert report.workloads["demangled_name"].to_list() == ["void ns::fn<int>(int, T1)"]
+    assert report.processes.rows() == [(4242, "app")]
+    assert _values(report, DURATION, REGISTERS_NAME) == [[100e3], [40.0]]
+    assert report.damage is None
+
+
+def test_times_before_lines_of_csv_are_left_out(tmp_path: Path) -> None:
+    table = long_table([{DURATION: ("us", "100.00")}])
+    text = "".join(f"2025-07-01T12:00:00.1234567Z {line}\n" for line in table.splitlines())
+    assert _values(_read(tmp_path, text), DURATION) == [[100e3]]
+
+
+def test_lines_of_several_containers_are_refused(tmp_path: Path) -> None:
+    lines = "".join(f"trainer-1  | {line}\ntrainer-2  | {line}\n" for line in log(SPEED).splitlines())
+    with pytest.raises(ReportFormatError, match="lines of several ranks") as raised:
+        _read(tmp_path, lines)
+    assert "docker compose logs" in (raised.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("".join(f"out> {line}\n" for line in log(SPEED).splitlines()), "found them behind 'out>'"),
+        (f"{SECOND}[4242] app@127.0.0.1\n{SPEED}", "found names and, apart from them, tables"),
+    ],
+)
+def test_names_and_tables_that_cannot_be_joined_are_refused_with_what_was_found(
+    tmp_path: Path, text: str, found: str
+) -> None:
+    with pytest.raises(ReportFormatError, match=re.escape(found)):
+        _read(tmp_path, text)

@@ -21,10 +21,13 @@ from ncuroof.ingest.printed.labels import PrintedLabels
 from ncuroof.ingest.printed.records import Header
 from ncuroof.ingest.printed.repeats import RepeatedSections
 
-_QUOTING = re.compile(r"(?:\s*(?:>|//|#(?! [A-Z])|│|\d+[:|](?=\s)))*")
-"""Prefixes of quoted lines: marks of e-mail, notes and comments, line or rank numbers. "# SMs" is a label, not a comment."""
+_CONTAINER = r"[\w.-]{1,60}[-_]\d{1,4} +\|(?=\s|$)"
+_QUOTING = re.compile(rf"(?:\s*(?:>|//|#(?! [A-Z])|│|\d+[:|](?=\s)|{_CONTAINER}))*")
+"""Prefixes of quoted lines: marks of e-mail, notes and comments, line or rank numbers, names of containers. "# SMs" is a label, not
+a comment."""
 
 _NUMBERED = re.compile(r"\s*(\d+)[:|]\s")
+_CONTAINED = re.compile(_CONTAINER)
 _MOST_RESTARTS = 3
 """How often the numbers before lines may decrease: line numbers restart where notes are joined, rank numbers alternate."""
 
@@ -35,8 +38,9 @@ _TOOL = re.compile(r"(?:^|\s)(?:\S*/)?(?:" + "|".join(_TOOLS) + r")\s+(-)?")
 _PROMPT = re.compile(r".*[$#>%]\s*$|.*[$#]\s+\S+(?:\s+\S+){0,7}$")
 """What comes before ncu in a command line: a shell's prompt, and launchers with their options."""
 
-_NEXT_RUN = "==PROF=="
-"""Prefix of ncu's progress messages, which never occur among a launch's sections; its warnings may."""
+_NEXT_RUN = re.compile(r"==PROF==(?!\s+\d+: )")
+"""Beginning of ncu's progress messages, which never occur among a launch's sections; its warnings may, and the NVTX ranges that
+versions of 2020 list below a kernel's name."""
 
 _PROCESS = re.compile(r"\[(\d+)\] (\S.*)@\S+$")
 _HALF_A_LAUNCH = re.compile(r"\S.* \(\d+, \d+, \d+\)x\(\d+, \d+, \d+\),$")
@@ -75,6 +79,7 @@ class ConsoleRecords:
         is_summary: whether a table summarises several launches (`--print-summary`), which says nothing about a single one.
         has_sections: whether the file contains a known section.
         has_other_names: whether a line names a launch in another form than ncu's pages do.
+        prefix: what stands before the first known section that is not at the beginning of its line; None if there is none.
         is_unnamed: as given.
     """
 
@@ -82,10 +87,11 @@ class ConsoleRecords:
         self.n_lost = self.n_empty = self.n_tables = 0
         self.is_cut = False
         self.is_summary = self.has_sections = self.has_other_names = False
+        self.prefix: str | None = None
         self.is_unnamed = is_unnamed
         self._sections: set[str] = set()
         self._orphan = ""
-        self._number, self._n_restarts = 0, 0
+        self._number, self._container, self._n_restarts = 0, "", 0
         self._lines = lines
         self._labels = labels
         self._process: dict[str, str] = {}
@@ -99,7 +105,7 @@ class ConsoleRecords:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether lines of several ranks, each prefixed with its rank, are interleaved."""
+        """Whether lines of several ranks or containers, each prefixed with it, are interleaved."""
         return self._n_restarts > _MOST_RESTARTS
 
     @property
@@ -118,9 +124,7 @@ class ConsoleRecords:
 
     def _parts(self) -> Iterator[Rule | Value]:
         for line in self._lines:
-            if numbered := _NUMBERED.match(line):
-                self._n_restarts += int(numbered[1]) < self._number
-                self._number = int(numbered[1])
+            self._watch_ranks(line)
             quoting = _QUOTING.match(line)
             before = self._open
             self._take(line[quoting.end() if quoting else 0 :].rstrip())
@@ -129,6 +133,15 @@ class ConsoleRecords:
         self.n_empty += self._is_empty
         if self._open is not None:
             yield self._open
+
+    def _watch_ranks(self, line: str) -> None:
+        """Count how often the numbers before lines decrease, or the names of containers alternate within a launch."""
+        if numbered := _NUMBERED.match(line):
+            self._n_restarts += int(numbered[1]) < self._number
+            self._number = int(numbered[1])
+        elif contained := _CONTAINED.match(line):
+            self._n_restarts += self._place is not None and contained[0] != self._container
+            self._container = contained[0]
 
     def _take(self, shown: str) -> None:
         text = shown.strip()
@@ -161,7 +174,7 @@ class ConsoleRecords:
             self._place, self._orphan = self._place and replace(self._place, is_apart=True), ""
         if not text or is_apart or _OUTSIDE.match(text):
             self._is_table = False
-            if text.startswith(_NEXT_RUN):
+            if _NEXT_RUN.match(text):
                 self._end_launch()
         elif ", Context " in f", {text}" and (found := _LAUNCH.match(f"{half} {text}".strip())):
             self._begin_launch({name: cell for name, cell in zip(_OF_LAUNCH, found.groups(), strict=True) if cell})
@@ -177,14 +190,17 @@ class ConsoleRecords:
             self.has_other_names = True
             self._end_launch()
         else:
-            if found := _SECTION.match(text):
-                self._meet_section(found[1])
+            if found := _SECTION.search(text):
+                self._meet_section(found[1], text[: found.start()])
             return self._place is not None and self._begins_part(self._place, text, shown)
         return True
 
-    def _meet_section(self, name: str) -> None:
+    def _meet_section(self, name: str, prefix: str) -> None:
         """Record that a section begins: of the current launch, of none, or of a new unnamed launch."""
         if name not in self._labels.identifier_by_section:
+            return
+        if prefix:
+            self.prefix = self.prefix or prefix
             return
         self.has_sections = True
         if self.is_unnamed and (not self._place or name in self._sections):

@@ -10,9 +10,6 @@ import csv
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-
-from ncuroof.errors import ReportFormatError
 
 _HEADER = re.compile(r'\ufeff?"?ID"?([,;\t])"?Process ID"?\1')
 _QUOTED_ROW = re.compile(r'"\d*(?:"|$)')
@@ -20,10 +17,6 @@ _PLAIN_ROW = {separator: re.compile(rf"\d*{separator}\d*{separator}") for separa
 _OF_NCU = re.compile(r"==[A-Z]+==")
 _OTHER_HEADER = re.compile(r'"[A-Za-z][^"]*"(?:[,;\t]"[^"]*")+\s*$')
 """Header of a different table that a section prints with `--print-details all`: NUMA affinity, NVLink."""
-
-_ENCODING_BY_MARK = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
-_LONGEST_LINE = 1 << 22
-"""In characters. A row with every counter of a full set has 30 000; with all instance values, a million."""
 
 _MOST_LINES = 1000
 """Lines of one row; the longest text of a rule has a few."""
@@ -127,23 +120,3 @@ def _cells(record: str, separator: str) -> list[str]:
         return next(csv.reader([record], delimiter=separator), [])
     except csv.Error:  # a cell exceeds the csv module's size limit
         return []
-
-
-def printed_lines(path: Path, where: str) -> Iterator[str]:
-    """Yield the lines of a text file, in whichever encoding a shell's redirection wrote it (UTF-8, or UTF-16 with a mark).
-
-    Raises:
-        ReportFormatError: a line is longer than any that ncu prints.
-        OSError: the file cannot be read.
-    """
-    with path.open("rb") as file:
-        start = file.read(3)
-    encoding = next((name for mark, name in _ENCODING_BY_MARK.items() if start.startswith(mark)), "utf-8")
-    with path.open(encoding=encoding, errors="replace") as text:
-        while line := text.readline(_LONGEST_LINE):
-            if len(line) == _LONGEST_LINE and not line.endswith("\n"):
-                raise ReportFormatError(
-                    f"{where}: expected a table printed by ncu, found a line of more than {_LONGEST_LINE} characters",
-                    hint="pass a .ncu-rep file, or the output of ncu --import REPORT --page raw --csv",
-                )
-            yield line

@@ -20,7 +20,8 @@ from ncuroof.ingest.printed.breakdowns import with_listings, with_members
 from ncuroof.ingest.printed.console import ConsoleRecords
 from ncuroof.ingest.printed.labels import PrintedLabels, load_printed_labels
 from ncuroof.ingest.printed.launches import function_name, is_number, launch_counters, open_ranges, workload_kind
-from ncuroof.ingest.printed.records import PrintedRecords, printed_lines
+from ncuroof.ingest.printed.lines import printed_lines
+from ncuroof.ingest.printed.records import PrintedRecords
 from ncuroof.ingest.printed.sentences import mentioned_counters
 from ncuroof.ingest.printed.tables import Gathered, Gatherer, PrintedRule
 from ncuroof.ingest.printed.values import Values, values_of
@@ -32,6 +33,7 @@ from ncuroof.ingest.stored import sha256
 _RULE_TYPES = {"INF": "ok", "WRN": "warning", "ERR": "error", "OPT": "optimization"}
 _SCOPES = {"local", "global"}
 
+_LONGEST_PREFIX = 60
 _RAW_PAGE = "print the counters themselves: ncu --import REPORT --page raw --csv"
 
 
@@ -101,7 +103,8 @@ def _gathered(
     if console.is_mixed:
         raise ReportFormatError(
             f"{name}: expected the output of one rank, found interleaved lines of several ranks",
-            hint="write one log per rank (srun --output=%j.%t.log, mpirun --output-filename), or pick one rank: grep '^0: '",
+            hint="write one log per rank (srun --output=%j.%t.log, mpirun --output-filename), or pick one rank (grep '^0: ') or "
+            "container (docker compose logs NAME)",
         )
     return console, found
 
@@ -113,6 +116,16 @@ def _require_launches(gathered: Gathered, records: PrintedRecords | ConsoleRecor
         raise ReportFormatError(
             f"{name}: expected ncu's output for each launch, found sums over several launches (--print-summary)",
             hint=_RAW_PAGE,
+        )
+    if isinstance(records, ConsoleRecords) and records.prefix is not None:
+        raise ReportFormatError(
+            f"{name}: expected ncu's lines as it prints them, found them behind {records.prefix.strip()[:_LONGEST_PREFIX]!r}",
+            hint="remove what stands before each line, for instance with `cut -c 20-` or `sed 's/^[^|]*| //'`",
+        )
+    if isinstance(records, ConsoleRecords) and records.n_tables and records.has_sections and records.n_lost:
+        raise ReportFormatError(
+            f"{name}: expected tables below the name of their kernel, found names and, apart from them, tables",
+            hint="move each line with a kernel's name and context above the first section of the kernel",
         )
     if isinstance(records, ConsoleRecords) and records.n_tables == 0 and records.has_sections:
         raise ReportFormatError(
