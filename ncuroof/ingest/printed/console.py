@@ -56,7 +56,10 @@ _MAY_BE_A_LAUNCH = re.compile(r"\(\d+, \d+, \d+\)x\(\d+, \d+, \d+\)|, Context \d
 _OF_LAUNCH = ("Kernel Name", "Grid Size", "Block Size", "Context", "Stream", "Device", "CC")
 _SECTION = re.compile(r"Section: (.+)")
 _TABLE = re.compile(r"Metric Name\s+Metric Unit\s+Metric Value$")
-_SUMMARY = re.compile(r"Metric Name\s+Metric Unit\s+Minimum\s+Maximum\s+Average$")
+_SUMMARY = re.compile(
+    r"Metric Name\s+Metric Unit\s+Minimum\s+Maximum\s+Average$"
+    r'|.*[,;\t]"?Minimum"?[,;\t]"?Maximum"?[,;\t]"?Average"?$'  # as CSV
+)
 _N_COLUMNS = 3
 _RULER = re.compile(r"-{3,}(?:\s+-{3,})*$")
 _RULE = re.compile(r"(OPT|INF|WRN|ERR)\s+(\S.*)")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ncuroof.errors import ReportEmptyError, ReportFormatError
+from ncuroof.errors import ReportFormatError
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.printed.breakdowns import with_listings, with_members
 from ncuroof.ingest.printed.console import ConsoleRecords
@@ -33,7 +33,6 @@ from ncuroof.ingest.stored import sha256
 _RULE_TYPES = {"INF": "ok", "WRN": "warning", "ERR": "error", "OPT": "optimization"}
 _SCOPES = {"local", "global"}
 
-_LONGEST_PREFIX = 60
 _RAW_PAGE = "print the counters themselves: ncu --import REPORT --page raw --csv"
 
 
@@ -53,7 +52,10 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
     """
     labels = load_printed_labels()
     records, gathered = _gathered(path, name, selection, labels)
-    _require_launches(gathered, records, path, name)
+    if not gathered.launches:
+        from ncuroof.ingest.printed.refusals import error_without_launches  # noqa: PLC0415  only for a file without tables
+
+        raise error_without_launches(records, path, name)
     values = values_of(gathered, name)
     _require_counters(gathered, values, name)
     mentioned = mentioned_counters(gathered.rules)
@@ -107,52 +109,6 @@ def _gathered(
             "container (docker compose logs NAME)",
         )
     return console, found
-
-
-def _require_launches(gathered: Gathered, records: PrintedRecords | ConsoleRecords, path: Path, name: str) -> None:
-    if gathered.launches:
-        return
-    if isinstance(records, ConsoleRecords) and records.is_summary:
-        raise ReportFormatError(
-            f"{name}: expected ncu's output for each launch, found sums over several launches (--print-summary)",
-            hint=_RAW_PAGE,
-        )
-    if isinstance(records, ConsoleRecords) and records.prefix is not None:
-        raise ReportFormatError(
-            f"{name}: expected ncu's lines as it prints them, found them behind {records.prefix.strip()[:_LONGEST_PREFIX]!r}",
-            hint="remove what stands before each line, for instance with `cut -c 20-` or `sed 's/^[^|]*| //'`",
-        )
-    if isinstance(records, ConsoleRecords) and records.n_tables and records.has_sections and records.n_lost:
-        raise ReportFormatError(
-            f"{name}: expected tables below the name of their kernel, found names and, apart from them, tables",
-            hint="move each line with a kernel's name and context above the first section of the kernel",
-        )
-    if isinstance(records, ConsoleRecords) and records.n_tables == 0 and records.has_sections:
-        raise ReportFormatError(
-            f"{name}: expected a line with the kernel's name and context above its sections, found none",
-            hint="add it above the first section of each kernel: `fn(int) (1, 1, 1)x(32, 1, 1), Context 1`",
-        )
-    if records.n_tables == 0:
-        from ncuroof.ingest.printed.failed_run import error_of_log  # noqa: PLC0415  only for a file without tables
-
-        raise error_of_log(printed_lines(path, name), name) or ReportFormatError(
-            f"{name}: expected an Nsight Compute report or output of ncu, found another text file",
-            hint="pass the .ncu-rep file itself, or the output of `ncu --import REPORT --page raw --csv`",
-        )
-    if isinstance(records, ConsoleRecords):
-        found = "sections" if records.is_unnamed else "kernels' names"
-        raise ReportFormatError(
-            f"{name}: expected tables of labels, units and values, found {found} without any",
-            hint="keep all of ncu's output for a kernel: its sections with their tables",
-        )
-    if records.n_lost:
-        raise ReportFormatError(
-            f"{name}: no row of ncu's table is whole, {records.n_lost} are truncated or malformed", hint=_RAW_PAGE
-        )
-    raise ReportEmptyError(
-        f"{name}: the table contains no profiled kernel",
-        hint="check ncu's filters (--kernel-name, --launch-skip, --nvtx-include) and what it printed",
-    )
 
 
 def _require_counters(gathered: Gathered, values: Values, name: str) -> None:
