@@ -229,3 +229,18 @@ def test_summaries_as_csv_are_refused_as_those_in_text_are(tmp_path: Path, separ
     text = "".join(f"{quote}{separator.join(line)}{quote}\n" for line in (names, cells))
     with pytest.raises(ReportFormatError, match="sums over several launches"):
         _read(tmp_path, text)
+
+
+# ---- rules -------------------------------------------------------------------------------------------
+
+
+def test_rules_of_the_first_versions_and_tiny_speedups_are_read(tmp_path: Path) -> None:
+    rules = (
+        "    OK    The kernel is busy.\n          All is well.\n\n    OPT   Est. Speedup: 1.193e-05%\n          Hardly anything.\n"
+        "OK 5 tests passed\n"
+    )
+    report = _read(tmp_path, log(SPEED, rules))
+    assert report.rules.select("message", "type", "speedup_frac", "scope").rows() == [
+        ("The kernel is busy. All is well.", "ok", None, None),
+        ("Hardly anything.", "optimization", pytest.approx(1.193e-7), "global"),
+    ]

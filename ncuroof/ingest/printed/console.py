@@ -62,7 +62,7 @@ _SUMMARY = re.compile(
 )
 _N_COLUMNS = 3
 _RULER = re.compile(r"-{3,}(?:\s+-{3,})*$")
-_RULE = re.compile(r"(OPT|INF|WRN|ERR)\s+(\S.*)")
+_RULE = re.compile(r"(OPT|INF|WRN|ERR|OK(?=\s{2}))\s+(\S.*)")
 
 
 class ConsoleRecords:

@@ -19,7 +19,7 @@ _COLUMNS = (
 )  # fmt: skip
 _HEADER = Header(_COLUMNS, ",", is_quoted=True, number=1)
 
-_SPEEDUP = re.compile(r"Est(?:\.|imated) (Local )?Speedup: ([\d.,]+)\s*%\s*")
+_SPEEDUP = re.compile(r"Est(?:\.|imated) (Local )?Speedup: ([\d.,]+(?:[eE][-+]?\d+)?)\s*%\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Rule:
 
     Attributes:
         place: where it is printed.
-        kind: kind of the message: OPT, INF, WRN or ERR.
+        kind: kind of the message: OPT, INF, WRN or ERR, and in 2020 OK.
         indent: indent of its first line; further lines are indented more.
         lines: the lines of its text so far.
     """

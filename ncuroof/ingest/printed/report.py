@@ -30,7 +30,7 @@ from ncuroof.ingest.result_tables import ALWAYS_STORED
 from ncuroof.ingest.session import Process, Session
 from ncuroof.ingest.stored import sha256
 
-_RULE_TYPES = {"INF": "ok", "WRN": "warning", "ERR": "error", "OPT": "optimization"}
+_RULE_TYPES = {"OK": "ok", "INF": "ok", "WRN": "warning", "ERR": "error", "OPT": "optimization"}
 _SCOPES = {"local", "global"}
 
 _RAW_PAGE = "print the counters themselves: ncu --import REPORT --page raw --csv"
