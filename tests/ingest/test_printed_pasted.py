@@ -10,6 +10,7 @@ import pytest
 from ncuroof.errors import ReportFormatError
 from ncuroof.ingest import RawReport, open_report
 from tests.support.console import log, section
+from tests.support.console import table as console_table
 from tests.support.printed import long_table
 
 DURATION, DRAM, MEMORY, COMPUTE, L2, L1, DRAM_CLOCK = (
@@ -140,6 +141,12 @@ def test_a_text_that_is_cut_is_damaged(tmp_path: Path, n_lines: int, damage: str
     lines = section("GPU Speed Of Light Throughput", ROWS, has_header=has_header).splitlines(keepends=True)
     n_kept = n_lines if has_header or n_lines < 4 else n_lines - 2
     assert _read(tmp_path, f"{log(SPEED)}{SECOND}{''.join(lines[:n_kept])}\n").damage == damage
+
+
+def test_the_table_of_the_raw_page_has_no_last_ruler(tmp_path: Path) -> None:
+    lines = console_table([(DURATION, "us", "100.00")], indent="  ").splitlines(keepends=True)
+    report = _read(tmp_path, log(*lines[1:-1]))
+    assert (_values(report, DURATION), report.damage) == ([[100e3]], None)
 
 
 def test_a_launch_with_only_a_rule_is_not_lost(tmp_path: Path) -> None:

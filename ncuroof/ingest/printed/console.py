@@ -77,7 +77,7 @@ class ConsoleRecords:
     Attributes:
         n_lost: number of lines so far with a known label but no value, and of values in sections without a launch.
         n_empty: number of launches so far, apart from the last one while its lines are read, without any value or rule.
-        is_cut: whether the text read so far ends within a table.
+        is_cut: whether the text read so far ends within the table of a section; that of the raw page has no last ruler.
         n_tables: number of launches so far.
         is_summary: whether a table summarises several launches (`--print-summary`), which says nothing about a single one.
         has_sections: whether the file contains a known section.
@@ -150,7 +150,8 @@ class ConsoleRecords:
         text = shown.strip()
         self._take_text(shown, text)
         if text:
-            self.is_cut = self._is_table and bool(self._columns)
+            is_section = self._place is not None and self._place.heading != ""
+            self.is_cut = is_section and self._is_table and bool(self._columns)
 
     def _take_text(self, shown: str, text: str) -> None:
         before = self._open
