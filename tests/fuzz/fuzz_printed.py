@@ -15,6 +15,7 @@ with atheris.instrument_imports(include=["ncuroof.ingest"]):
 
 from ncuroof.errors import NcuroofError
 from ncuroof.metrics import measure, selection
+from tests.support.console import log, section
 from tests.support.printed import long_table, wide_table
 
 COUNTERS = {
@@ -23,14 +24,18 @@ COUNTERS = {
     "dram__bytes.sum": ("Kbyte", "1,234.56"),
     "device__attribute_display_name": ("", "NVIDIA"),
 }
+RULE = "    OPT   Est. Speedup: 1.1e-05%\n          Text.\n"
 
 
 def seeds() -> dict[str, str]:
-    """Return small whole tables of either form."""
+    """Return small whole tables of either form, and terminal output with and without names."""
     wide = wide_table([COUNTERS] * 2)
+    speed = section("GPU Speed Of Light", [("SOL FB", "%", "36,50"), ("Duration", "us", "1 234,50")], has_header=False)
     return {
         "wide": wide,
         "long": long_table([COUNTERS] * 2, rules=True),
+        "terminal": f"{log(speed, RULE)}```\n$ ncu ./b\n{speed}2025-07-01T12:00:00Z fn(int), Context 1\n",
+        "unnamed": f"trainer-1  | {speed}    Elapsed Cycles cycle 13 181 137\n",
         "noisy": f"==PROF== Connected\nhello\n{wide}it's done\n{wide}",
     }
 
