@@ -211,6 +211,11 @@ def test_lines_of_several_containers_are_refused(tmp_path: Path) -> None:
     assert "docker compose logs" in (raised.value.hint or "")
 
 
+def test_a_number_before_a_line_may_have_any_length(tmp_path: Path) -> None:
+    report = _read(tmp_path, f"{'9' * 5000}: a program's output\n{log(SPEED)}")
+    assert _values(report, DURATION) == [[100e3]]
+
+
 @pytest.mark.parametrize(
     ("text", "found"),
     [

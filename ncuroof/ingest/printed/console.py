@@ -26,7 +26,7 @@ _QUOTING = re.compile(rf"(?:\s*(?:>|//|#(?! [A-Z])|│|\d+[:|](?=\s)|{_CONTAINER
 """Prefixes of quoted lines: marks of e-mail, notes and comments, line or rank numbers, names of containers. "# SMs" is a label, not
 a comment."""
 
-_NUMBERED = re.compile(r"\s*(\d+)[:|]\s")
+_NUMBERED = re.compile(r"\s*(\d{1,18})[:|]\s")
 _CONTAINED = re.compile(_CONTAINER)
 _MOST_RESTARTS = 3
 """How often the numbers before lines may decrease: line numbers restart where notes are joined, rank numbers alternate."""
