@@ -14,7 +14,8 @@ import click
 
 from ncuroof.cli.file_option import STANDARD_OUTPUT, FileOrFolder, FileToWrite
 from ncuroof.cli.kept_inputs import keep_inputs
-from ncuroof.cli.options import EXIT_INTERRUPTED, Command, common, say
+from ncuroof.cli.options import Command, common, say
+from ncuroof.cli.recorded import holds_kernel, show_recorded
 from ncuroof.cli.remote_plan import write_remote_plan
 from ncuroof.cli.report_path import in_a_place_of_its_own, page_to_be, wanted_report
 from ncuroof.collect.arguments import Selection
@@ -25,7 +26,7 @@ from ncuroof.collect.plan import plan_collection
 from ncuroof.collect.plan_in_words import plan_lines
 from ncuroof.collect.preflight import preflight
 from ncuroof.collect.programs import Program, find_program
-from ncuroof.collect.recording import Recorder, Recording
+from ncuroof.collect.recording import Recorder
 from ncuroof.collect.report_paths import free_report, report_named
 from ncuroof.collect.request import Request, checked, parse_cover, parse_steps, refuse_what_is_given, split_words
 from ncuroof.collect.settings import Settings, Version, load_settings, parse_capability
@@ -38,10 +39,6 @@ _AS_THEY_ARE = (
     "graph_profiling", "target_processes", "rank_variable", "trace", "force",
 )  # fmt: skip
 """Options that go into the request unchanged."""
-_REDACT = (
-    "the report contains the environment variables, host name and command line that ncu records: "
-    "remove them with ncuroof redact before you share it"
-)
 
 
 def _choice(name: str, *choices: str, text: str) -> Callable[[Command], Command]:
@@ -170,7 +167,7 @@ def profile(*, words: tuple[str, ...], quiet: bool, verbose: bool, no_color: boo
         recording = placed.record()
         for message in recording.messages if verbose else ():
             say(message)
-        return _report(recording, force=asked["force"], quiet=quiet, no_color=no_color)
+        return show_recorded(recording, force=asked["force"], quiet=quiet, no_color=no_color)
 
 
 def _show_plan(recorder: Recorder, *, counts_first: bool) -> None:
@@ -210,7 +207,16 @@ def _recorder(words: tuple[str, ...], asked: dict[str, Any], *, quiet: bool) -> 
     )
     nsys = None if is_elsewhere else find_nsys(os.environ)
     return Recorder(
-        request, plan, program, settings, ncu, version, nsys, shows_progress=not quiet, say=_silent if quiet else say
+        request,
+        plan,
+        program,
+        settings,
+        ncu,
+        version,
+        nsys,
+        shows_progress=not quiet,
+        say=_silent if quiet else say,
+        holds_kernel=holds_kernel,
     )
 
 
@@ -296,29 +302,6 @@ def _print_commands(recorder: Recorder) -> int:
 def _traced_selection(recorder: Recorder) -> Selection | None:
     counts = recorder.traced()
     return None if counts is None else recorder.select(counts)
-
-
-def _report(recording: Recording, *, force: bool, quiet: bool, no_color: bool) -> int:
-    from ncuroof import read  # noqa: PLC0415  import the analysis only when there is something to analyse
-    from ncuroof.cli.showing import show_summary, warn, write_page  # noqa: PLC0415
-
-    found = read(recording.reports)
-    analysis = found.analyse()
-    if not quiet:
-        if recording.trouble:
-            say(f"warning: some kernels were not recorded: {recording.trouble}")
-        warn(found, analysis)
-    show_summary(analysis, no_color=no_color)
-    for report in recording.reports:
-        click.echo(f"report: {report}")
-    write_page(analysis, recording.reports[0], force=force)
-    if not quiet:
-        if recording.shortfall:
-            say(f"warning: {recording.shortfall}")
-        say(_REDACT)
-        if recording.exit_status:
-            say(f"the program exited with status {recording.exit_status}")
-    return EXIT_INTERRUPTED if recording.is_interrupted else recording.exit_status
 
 
 def _silent(_: str) -> None:

@@ -25,7 +25,12 @@ def known_failure(messages: Iterable[str], failures: Sequence[Failure]) -> Failu
 
 
 def why_nothing(
-    outcome: Outcome, failures: Sequence[Failure], *, is_filtered: bool, has_ranks: bool = False
+    outcome: Outcome,
+    failures: Sequence[Failure],
+    *,
+    is_filtered: bool,
+    has_ranks: bool = False,
+    is_cut_off: bool = False,
 ) -> ProfilingError:
     """Return the error for a run that recorded no kernel.
 
@@ -34,6 +39,7 @@ def why_nothing(
         failures: of profiles/collect.toml.
         is_filtered: the user's options may exclude launches.
         has_ranks: a launcher of ranks was run.
+        is_cut_off: ncu ended while it wrote a report, and no complete kernel was in it.
     """
     exit_status = outcome.progress.exit_status
     messages = sorted(outcome.progress.messages, key=lambda line: not line.startswith(_ERROR))
@@ -49,6 +55,16 @@ def why_nothing(
     others = _other_words(messages)
     if others:
         return ProfilingError(f"ncu recorded nothing: {others[0]}", hint=_LOOK_ABOVE)
+    return _how_it_ended(outcome, is_filtered=is_filtered, has_ranks=has_ranks, is_cut_off=is_cut_off)
+
+
+def _how_it_ended(outcome: Outcome, *, is_filtered: bool, has_ranks: bool, is_cut_off: bool) -> ProfilingError:
+    """Return the error for a run in which ncu reported no trouble."""
+    if is_cut_off:
+        return ProfilingError(
+            f"ncu ended with status {outcome.status} before a kernel was complete in its report, which was deleted",
+            hint=_LOOK_ABOVE,
+        )
     if outcome.progress.is_connected:
         return ProfilingError(
             "the program used CUDA, but no kernel was recorded (no-kernels)",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,6 +90,7 @@ class Recorder:
         nsys: path of Nsight Systems, which counts launches where PyTorch's profiler cannot; None where it is not installed.
         shows_progress: draw a status line.
         say: prints a line on standard error.
+        holds_kernel: returns whether a complete kernel is in a report; asked of reports that ncu did not close.
     """
 
     request: Request
@@ -101,6 +102,7 @@ class Recorder:
     nsys: Path | None
     shows_progress: bool
     say: Callable[[str], None]
+    holds_kernel: Callable[[Path], bool]
 
     @property
     def counting_run(self) -> CountingRun:
@@ -162,7 +164,7 @@ class Recorder:
         if not machine.RECORDS_HERE:
             raise ProfilingError(machine.NOT_HERE[0], hint=machine.NOT_HERE[1])
         with (
-            set_aside(self._to_replace(), is_replaced=lambda: bool(self._reports_there())),
+            set_aside(self._to_replace(), is_replaced=self._has_recorded),
             kept_input() if self.counts_first else contextlib.nullcontext(),
         ):
             return self._record()
@@ -182,8 +184,11 @@ class Recorder:
                 say=self.say,
             )
             reports = {} if self._is_anothers(outcome) else self._reports()
+            cut_off = self._cut_off(outcome, reports)
+            for rank in cut_off:
+                reports.pop(rank).unlink(missing_ok=True)
             if not reports:
-                raise self._failure(outcome, status)
+                raise self._failure(outcome, status, is_cut_off=bool(cut_off))
             cut = cut_short(self.request, _longest_journal(status))
         if cut is not None and not by_rank:
             self.say(f"warning: {cut}")
@@ -263,12 +268,20 @@ class Recorder:
     def _reports_there(self) -> list[tuple[int | None, Path]]:
         return reports_there(self.request.report, of_ranks=self.program.rank_variable is not None)
 
+    def _cut_off(self, outcome: Outcome, reports: Mapping[int | None, Path]) -> list[int | None]:
+        """Return the ranks whose reports ncu did not live to close, and which hold no complete kernel."""
+        closed = {Path(report).name for report in outcome.progress.reports}
+        return [rank for rank, report in reports.items() if report.name not in closed and not self.holds_kernel(report)]
+
+    def _has_recorded(self) -> bool:
+        return any(self.holds_kernel(report) for _, report in self._reports_there())
+
     def _is_anothers(self, outcome: Outcome) -> bool:
         """Return whether the report in our place is someone else's: ncu wrote none because it found one there."""
         taken = next(failure for failure in self.settings.failures if failure.id == _TAKEN)
         return not outcome.progress.reports and any(map(taken.pattern.search, outcome.progress.messages))
 
-    def _failure(self, outcome: Outcome, status: Path) -> BaseException:
+    def _failure(self, outcome: Outcome, status: Path, *, is_cut_off: bool) -> BaseException:
         if outcome.is_interrupted:
             return KeyboardInterrupt()
         refusal = refused([_longest_journal(status)])
@@ -280,6 +293,7 @@ class Recorder:
             self.settings.failures,
             is_filtered=self.request.is_filtered,
             has_ranks=self.program.rank_variable is not None,
+            is_cut_off=is_cut_off,
         )
         return ProfilingError(str(error), hint=hint) if hint else error
 

@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import zstandard
 
+from ncuroof.cli.recorded import holds_kernel
 from ncuroof.collect.arguments import Selection
 from ncuroof.collect.counting_run import CountingRun
 from ncuroof.collect.counts import Counts, KernelCount, counts_path, read_counts
@@ -50,7 +51,16 @@ def recorder(
     program = find_program(words, load_settings(), python=sys.executable, find=lambda _: None)
     say = said.append if said is not None else lambda _: None
     return Recorder(
-        asked, PLAN, program, load_settings(), stand_in(folder), (2024, 1, 1), nsys, shows_progress=False, say=say
+        asked,
+        PLAN,
+        program,
+        load_settings(),
+        stand_in(folder),
+        (2024, 1, 1),
+        nsys,
+        shows_progress=False,
+        say=say,
+        holds_kernel=holds_kernel,
     )
 
 
