@@ -23,7 +23,7 @@ def stages(report: str, reader: str = "auto") -> None:
         seconds[stage] = now - last
         last = now
 
-    from ncuroof.cli.main import collect_rarely
+    from ncuroof.cli.program import collect_rarely
 
     collect_rarely()
     import ncuroof.cli.report  # noqa: F401  the command's own module

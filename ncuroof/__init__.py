@@ -16,11 +16,13 @@ Importing the package loads nothing heavy: each name is imported when it is firs
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from ncuroof._version import __version__
 
+TYPE_CHECKING = False  # typing takes longer to import than all of this, and an interrupt meanwhile is a traceback
 if TYPE_CHECKING:
+    from typing import Any
+
     from ncuroof import model, torch
     from ncuroof.analysis import Analysis, Reports
     from ncuroof.reading import compare, read

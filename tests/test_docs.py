@@ -15,8 +15,8 @@ from availability import load_availability
 from click import Context
 
 from ncuroof import errors
-from ncuroof.cli.main import program
 from ncuroof.cli.profile import profile
+from ncuroof.cli.program import program
 from ncuroof.collect import reachable_roofs
 from ncuroof.collect.settings import load_settings
 from ncuroof.metrics import load_catalogue

@@ -55,6 +55,34 @@ def test_help_and_version_load_nothing_heavy(option: str) -> None:
     assert _loaded(code) == set()
 
 
+@pytest.mark.parametrize("module", ["ncuroof.cli.program", "click", "ncuroof.cli.gpus", "polars"])
+def test_an_interrupt_while_modules_load_is_no_traceback(module: str) -> None:
+    code = f"""
+import sys
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == {module!r}: raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+from ncuroof.cli import main
+main(["report", {str(demo.REPORT)!r}, "-o", "-"] if {module!r} == "polars" else ["gpus"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "\nncuroof: interrupted\n")
+
+
+def test_before_interrupts_are_handled_next_to_nothing_loads() -> None:
+    code = "import sys; before = set(sys.modules); import ncuroof.cli; print(*sorted(set(sys.modules) - before))"
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=True,
+        env={"PYTHONPATH": "."},
+    )
+    assert not {"typing", "click", "re", "enum"} & set(done.stdout.split())
+
+
 def test_a_summary_loads_no_page() -> None:
     code = f"import ncuroof\nprint(ncuroof.present.render(ncuroof.read({str(demo.REPORT)!r}).analyse(), 'json')[:1])"
     assert _loaded("import ncuroof.present\n" + code) & {"torch", "pandas", "plotly", "jinja2", "zstandard"} == set()

@@ -1,5 +1,22 @@
 """The command line: each command parses its options and calls the library."""
 
-from ncuroof.cli.main import main
+from __future__ import annotations
+
+import sys
+
+TYPE_CHECKING = False  # typing takes longer to import than all of this
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the program and exit, as `ncuroof.cli.program.main`; an interrupt while that is imported is no traceback either."""
+    try:
+        from ncuroof.cli.program import main as run  # noqa: PLC0415
+    except KeyboardInterrupt:
+        if sys.stderr is not None:
+            sys.stderr.write("\nncuroof: interrupted\n")
+        sys.exit(130)
+    run(arguments)

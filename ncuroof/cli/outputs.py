@@ -7,7 +7,6 @@ standard output if no file is named, and for `-o -`.
 from __future__ import annotations
 
 import functools
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Any
 import click
 
 from ncuroof.cli.file_option import STANDARD_OUTPUT, FileToWrite
+from ncuroof.cli.standard_output import check_standard_output
 
 _TEXT, _BINARY = "term", "parquet"
 
@@ -74,25 +74,6 @@ class Outputs:
             show_text()
         else:
             click.echo(render(_TEXT).decode(), nl=False)
-
-
-def check_standard_output(binary: str | None, *, hint: str) -> None:
-    """Refuse to print to a closed standard output, or a binary result to a terminal.
-
-    Args:
-        binary: name of the result if it is binary, else None.
-        hint: what to do instead.
-
-    Raises:
-        OutputError: standard output is closed.
-        OutputFormatError: the result is binary, and standard output a terminal.
-    """
-    from ncuroof.errors import OutputError, OutputFormatError  # noqa: PLC0415
-
-    if sys.stdout is None:
-        raise OutputError("standard output is closed", hint=hint)
-    if binary is not None and sys.stdout.isatty():
-        raise OutputFormatError(f"{binary} is binary and would garble the terminal", hint=hint)
 
 
 def written_as(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from ncuroof.cli.file_option import STANDARD_OUTPUT, FileToWrite
+from ncuroof.cli.file_option import FileToWrite
 from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, say
-from ncuroof.cli.outputs import check_standard_output
+from ncuroof.cli.standard_output import check_standard_output
 from ncuroof.collect import COMPRESSED_SUFFIX
 from ncuroof.collect.counts import counts_path
+from ncuroof.errors import OutputError
 from ncuroof.ingest.compressed import compress
 from ncuroof.ingest.open_report import report_content
 from ncuroof.ingest.redaction.redact import KEEPABLE, Redaction
@@ -45,7 +46,9 @@ def redact(
     OUT is compressed if its name ends in .ncu-repz; - is standard output. Standard error lists what was removed.
     """
     keep_inputs([target], [source])
-    if target == STANDARD_OUTPUT:
+    if isinstance(target, Path):
+        _refuse_existing(target, force=force)
+    else:
         check_standard_output("a report", hint="name a file instead of -")
     content, loss = report_content(source)
     done = redact_report(content, where=source.name, keep=keep)
@@ -60,6 +63,16 @@ def redact(
             say(
                 f"note: {counts.name} beside {source.name} was not copied: without it, launches represent only themselves"
             )
+
+
+def _refuse_existing(target: Path, *, force: bool) -> None:
+    """Refuse to overwrite any file, also one that ncuroof wrote: a report is never the next version of a page or table.
+
+    Raises:
+        OutputError: there is a file that is not empty, and --force is not given.
+    """
+    if not force and target.is_file() and target.stat().st_size:
+        raise OutputError(f"{target}: already exists", hint="choose another name, or add --force")
 
 
 def _tell(done: Redaction, target: Path | str, lost: str | None) -> None:

@@ -102,6 +102,25 @@ def test_standard_output_that_is_closed_is_an_error(command: list[str]) -> None:
     assert said.startswith(b"ncuroof: standard output is closed\n  hint: ")
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--help",), ("--version",), ("gpus",), ("gpus", "b200"), ("explain",), ("explain", "memory"), ("doctor",),
+        ("profile", "--dry-run", "s.py"), ("profile", "--remote-plan", "-", "s.py"), ("profile", "s.py"),
+    ],
+)  # fmt: skip
+def test_no_result_goes_nowhere(words: tuple[str, ...]) -> None:
+    assert run_with_closed_output(*words) == (
+        1,
+        b"ncuroof: standard output is closed\n  hint: redirect it to a file: > FILE\n",
+    )
+
+
+def test_what_goes_into_a_file_needs_no_standard_output(command: list[str]) -> None:
+    assert run_with_closed_output(*command, "-o", "a.json", "--quiet") == (0, b"")
+    assert Path("a.json").stat().st_size
+
+
 def test_a_suffix_of_another_commands_format_is_refused_whatever_format_says(tmp_path: Path, capfd) -> None:
     run = write_report([Kernel("saxpy", {**METRICS_BY_CHIP["GA100"], "gpu__time_duration.sum": 4096.0})])
     (tmp_path / "run.ncu-rep").write_bytes(run)
@@ -117,7 +136,7 @@ def test_windows_tells_of_a_reader_that_went_away_as_of_an_invalid_argument(
     def fail(**_: object) -> None:
         raise OSError(errno.EINVAL, "Invalid argument")
 
-    module = sys.modules["ncuroof.cli.main"]  # the package has a function of that name
+    module = sys.modules["ncuroof.cli.program"]
     monkeypatch.setattr(module, "_READER_IS_GONE", gone)
     monkeypatch.setattr(module, "_abandon_output", lambda: None)
     monkeypatch.setattr(module.program, "main", fail)

@@ -53,6 +53,18 @@ def test_nothing_is_overwritten_unasked(report: Path, capfd: pytest.CaptureFixtu
     assert b"lovelace" not in target.read_bytes()
 
 
+@pytest.mark.parametrize("name", ["page.html", "table.json"])
+def test_nor_is_what_ncuroof_wrote(report: Path, capfd: pytest.CaptureFixture[str], name: str) -> None:
+    target = report.with_name(name)
+    assert run_main("report", report, "-o", target) == 0
+    before = target.read_bytes()
+    assert run_main("redact", report, target) == 1
+    assert f"{name}: already exists\n  hint: choose another name, or add --force\n" in capfd.readouterr().err
+    assert target.read_bytes() == before
+    assert run_main("redact", report, target, "--force", "-q") == 0
+    assert target.read_bytes()[:4] == b"NVR\0"
+
+
 def test_what_is_no_report_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main("redact", tmp_path / "none.ncu-rep", tmp_path / "out.ncu-rep") == 1
     assert "no such file" in capfd.readouterr().err

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 import ncuroof
 from ncuroof.analysis import Analysis, Reports
-from ncuroof.cli.main import program
+from ncuroof.cli.program import program
 from ncuroof.collect.calibration import Calibration, ReachedRoof, calibration_json
 from ncuroof.collect.counts import Counts, KernelCount, counts_json
 from ncuroof.collect.predecessors import Predecessor

@@ -16,6 +16,7 @@ import click
 from ncuroof._version import __version__
 from ncuroof.cli.options import EXIT_INTERRUPTED, common, say
 from ncuroof.cli.plain_characters import replace_what_cannot_be_encoded
+from ncuroof.cli.standard_output import ClosedOutput, refuse_where_closed
 from ncuroof.errors import NcuroofError
 
 _N_OBJECTS_BETWEEN_SEARCHES = 100_000
@@ -86,13 +87,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     If a command returns a number, that is the exit status: `profile` returns the status of the program that it ran.
     """
-    collect_rarely()
-    replace_what_cannot_be_encoded()
     try:
+        collect_rarely()
+        refuse_where_closed()
+        replace_what_cannot_be_encoded()
         words = None if arguments is None else list(arguments)
         status = program.main(args=words, prog_name="ncuroof", standalone_mode=False)
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
         if isinstance(status, int) and status:
             sys.exit(status)
     except NcuroofError as error:
@@ -138,5 +139,5 @@ def collect_rarely() -> None:
 
 def _abandon_output() -> None:
     """Discard what is still buffered for standard output, so that the interpreter does not fail to flush it at exit."""
-    if sys.stdout is not None:
+    if not isinstance(sys.stdout, ClosedOutput):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
