@@ -35,8 +35,8 @@ def preflight(recorder: Recorder, machine: Surroundings) -> None:
     Behind a launcher this machine is not checked, because ranks may run on others.
 
     Raises:
-        ProfileRequestError: the request contradicts itself, the script or its step function does not exist, or ncu lacks an option.
-        ProfilingError: the program does not exist, the machine cannot profile, or ncu refuses the options.
+        ProfileRequestError: the request contradicts itself, the script has no such step function, or ncu lacks an option.
+        ProfilingError: the program or script does not exist, the machine cannot profile, or ncu refuses the options.
     """
     program = recorder.program
     recorder.command()  # raises if the request contradicts itself
@@ -54,7 +54,7 @@ def _look_at_program(recorder: Recorder) -> None:
         raise _no_program(first)
     script = None if program.launcher or program.script is None else program.words[program.script]
     if script not in (None, "-m") and not Path(str(script)).exists():
-        raise ProfileRequestError(f"{script}: no such script", hint="check its path")
+        raise ProfilingError(f"{script}: no such script (program-not-found)", hint="check its path")
     if recorder.request.steps is not None and program.script is not None:
         _look_at_steps(recorder.request.steps.of, str(program.words[program.script]))
 

@@ -41,15 +41,16 @@ def test_a_script_on_a_good_machine_may_run(tmp_path: Path, script: str) -> None
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("nowhere.py",), r"nowhere\.py: no such script"),
+        (("nowhere.py",), r"nowhere\.py: no such script \(program-not-found\)"),
         (("./nowhere",), r"\./nowhere: no such program \(program-not-found\)"),
         (("/nowhere/python", "train.py"), "/nowhere/python: no such program"),
         (("no-such-launcher", "-n", "2", "./app"), "no-such-launcher: no such program"),
     ],
 )
 def test_a_program_that_is_not_there(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
-    with pytest.raises(NcuroofError, match=message):
+    with pytest.raises(NcuroofError, match=message) as error:
         preflight(recorder(tmp_path, words), machine())
+    assert error.value.exit_code == 1  # as for a report that is not there; 2 is for wrong options
 
 
 @pytest.mark.parametrize(
