@@ -59,7 +59,9 @@ def test_an_unknown_name_names_its_neighbours() -> None:
     assert "bank_conflicts" in caught.value.hint
 
 
-@pytest.mark.parametrize("name", ["foo_qux", "zzz", "the quick brown fox", "the fox", "memory of brown foxes"])
+@pytest.mark.parametrize(
+    "name", ["", " ", "memory · ", "foo_qux", "zzz", "the quick brown fox", "the fox", "memory of brown foxes"]
+)
 def test_a_name_like_no_other_gets_no_guesses(name: str) -> None:
     with pytest.raises(UnknownNameError) as caught:
         explain(name)

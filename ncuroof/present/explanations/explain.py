@@ -111,17 +111,18 @@ def _of_other_kind(name: str, rules: Rules) -> Iterator[str]:
     if name in load_words():
         yield from word_lines(name)
         return
+    groups = set(filter(None, quantities_by_group()))  # quantities without a group are one without a name
     column = {**load_columns(), **columns_by_name()}.get(name)
     if name in load_page_columns():
         yield from (f"{name}: page column, share", "", load_page_columns()[name].doc, "")
-    elif column is None and name not in load_limiters() and name not in quantities_by_group():
+    elif column is None and name not in load_limiters() and name not in groups:
         raise _unknown(name)
     if column is not None:
         unit = f", {column.unit}" if column.unit else ""
         yield from (f"{name}: column{unit}", "", column.doc, "")
     if name in load_limiters():
         yield from (*_limiter(name, rules), "")
-    if name in quantities_by_group():
+    if name in groups:
         yield from group_lines(name)
 
 
@@ -129,7 +130,7 @@ def _unknown(name: str) -> UnknownNameError:
     every = names()
     near = (
         begun(name)
-        or [candidate for candidate in every if name.lower() in candidate]
+        or [candidate for candidate in every if name and name.lower() in candidate]
         or difflib.get_close_matches(name, [*every, *load_catalogue().counters()], n=5, cutoff=_LIKE)
         or similar(name)
     )
