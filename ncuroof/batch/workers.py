@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ncuroof.errors import ClusterError, MissingExtraError
+from ncuroof.ingest.interrupts import workers_start
 
 _CONNECT_SECONDS = 20
 
@@ -50,11 +52,10 @@ def connected(workers: Workers) -> Iterator[Any]:
     # A lost worker does not concern the user: its tasks are run again.
     logging.getLogger("distributed.client").setLevel(logging.ERROR)
     if workers.scheduler is None:
-        with _cluster(workers) as cluster, distributed.Client(cluster, set_as_default=False) as client:
-            if not workers.are_threads and hasattr(os, "setsid"):
-                client.register_worker_callbacks(
-                    os.setsid
-                )  # a terminal sends Ctrl-C to its whole process group; only this process should act on it
+        with contextlib.ExitStack() as ending:
+            with workers_start():
+                cluster = ending.enter_context(_cluster(workers))
+                client = ending.enter_context(distributed.Client(cluster, set_as_default=False))
             yield client
         return
     try:

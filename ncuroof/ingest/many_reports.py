@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,6 +11,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+from ncuroof.ingest.interrupts import workers_start
 from ncuroof.ingest.open_report import open_report
 from ncuroof.ingest.raw_report import CounterSelection, RawReport
 from ncuroof.ingest.readers import ReaderName
@@ -56,9 +56,11 @@ def open_reports(
     from multiprocessing import get_context  # noqa: PLC0415
 
     # Spawn, not fork: polars has threads of its own, which a forked process would lack.
-    with ProcessPoolExecutor(n_processes, mp_context=get_context("spawn"), initializer=_leave_interrupts) as pool:
+    with ProcessPoolExecutor(n_processes, mp_context=get_context("spawn")) as pool:
         try:
-            for report, end in zip(pool.map(read, paths), ends, strict=True):
+            with workers_start():
+                reports = pool.map(read, paths)
+            for report, end in zip(reports, ends, strict=True):
                 yield report
                 on_progress(_share(end, ends[-1]))
         finally:
@@ -95,8 +97,3 @@ def _n_bytes(path: Path) -> int:
     with contextlib.suppress(OSError, ValueError):
         return path.stat().st_size
     return 0
-
-
-def _leave_interrupts() -> None:
-    """Ignore Ctrl-C in a worker process: the parent handles it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -72,5 +72,21 @@ def test_an_interrupt_ends_it_in_one_line(tmp_path: Path) -> None:
     assert (program.returncode, said) == (130, "\nncuroof: interrupted\n")
 
 
+def test_so_does_an_interrupt_while_the_workers_start(tmp_path: Path) -> None:
+    """Their first lines of Python, which no handler of theirs can guard, are not interrupted either."""
+    write_many(tmp_path / "runs", FEW)
+    command = [sys.executable, "-m", "ncuroof", "ingest", tmp_path / "runs", "-o", tmp_path / "dataset", "-q"]
+    program = subprocess.Popen([*command, "--workers", "3"], stderr=subprocess.PIPE, text=True, start_new_session=True)
+    wait_for(lambda: has_workers(program.pid), "the first worker")
+    os.killpg(program.pid, signal.SIGINT)
+    _, said = program.communicate(timeout=60)
+    assert (program.returncode, said) == (130, "\nncuroof: interrupted\n")
+
+
+def has_workers(pid: int) -> bool:
+    listed = subprocess.run(["ps", "-o", "args=", "-g", str(pid)], capture_output=True, text=True, check=False).stdout
+    return "multiprocessing.spawn" in listed
+
+
 def n_files(dataset: Path) -> int:
     return len(list(dataset.glob("kernels/*/*.parquet")))
