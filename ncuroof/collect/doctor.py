@@ -9,10 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ncuroof.collect.installing import command_for_driver, command_for_ncu
 from ncuroof.collect.machine import (
     GPU_QUERY,
     NOT_HERE,
     RECORDS_HERE,
+    VARIABLE,
     Gpu,
     find_ncu,
     find_nsys,
@@ -41,6 +43,7 @@ _NEWER_NCU = (
     "install the Nsight Compute of a CUDA toolkit that supports this GPU, or point NCUROOF_NCU to its ncu; "
     "ncu --list-chips lists the chips that an ncu supports"
 )
+_ANY_DRIVER = "install the NVIDIA driver (in a container: docker run --gpus all …)"
 _ELSEWHERE = (
     "profile on another machine: ncuroof profile --remote-plan FILE writes a script for it, "
     "ncuroof report run.ncu-rep reads its report here"
@@ -102,7 +105,7 @@ def examine(machine: Surroundings, settings: Settings) -> tuple[Check, ...]:
     gpus = _gpus(machine)
     return (
         _ncu(machine, settings),
-        _driver(gpus),
+        _driver(gpus, machine),
         *_devices(gpus or (), _chips(machine), settings),
         _permission(machine, has_gpu=bool(gpus)),
         _other_profilers(machine, has_gpu=bool(gpus)),
@@ -122,7 +125,7 @@ def _ncu(machine: Surroundings, settings: Settings) -> Check:
         path = machine.find(machine.environment)
         version = machine.version(path)
     except NcuNotFoundError as error:
-        return Check("ncu", FAILED, str(error), error.hint or "")
+        return Check("ncu", FAILED, str(error), _fix_of_ncu(machine, error.hint or ""))
     said = ".".join(map(str, version))
     if version < settings.oldest_ncu:
         oldest = ".".join(map(str, settings.oldest_ncu))
@@ -130,9 +133,16 @@ def _ncu(machine: Surroundings, settings: Settings) -> Check:
             "ncu",
             FAILED,
             f"{path}, version {said}: ncu {oldest} or later is needed",
-            "install a newer Nsight Compute, or point NCUROOF_NCU to a newer ncu",
+            _fix_of_ncu(machine, "install a newer Nsight Compute, or point NCUROOF_NCU to a newer ncu"),
         )
     return Check("ncu", OK, f"{path}, version {said}")
+
+
+def _fix_of_ncu(machine: Surroundings, other: str) -> str:
+    """Return the command that installs ncu, and what else to do; only that where NCUROOF_NCU would hide what is installed."""
+    if machine.environment.get(VARIABLE):
+        return other
+    return f"{command_for_ncu(machine.environment, machine.run, machine.read)}; or {other}"
 
 
 def _nsys(machine: Surroundings) -> Check:
@@ -146,15 +156,11 @@ def _gpus(machine: Surroundings) -> tuple[Gpu, ...] | None:
     return None if said is None else parse_gpus(said)
 
 
-def _driver(gpus: tuple[Gpu, ...] | None) -> Check:
+def _driver(gpus: tuple[Gpu, ...] | None, machine: Surroundings) -> Check:
     if not gpus:
         found = "nvidia-smi is missing or fails" if gpus is None else "nvidia-smi lists no GPU"
-        return Check(
-            "driver",
-            FAILED,
-            found,
-            f"install the NVIDIA driver (in a container: docker run --gpus all …); or {_ELSEWHERE}",
-        )
+        command = command_for_driver(machine.read) if gpus is None else ""  # else the driver is there
+        return Check("driver", FAILED, found, f"{command or _ANY_DRIVER}; or {_ELSEWHERE}")
     return Check("driver", OK, f"version {gpus[0].driver}")
 
 

@@ -23,6 +23,7 @@ def machine(**more: Any) -> Surroundings:
     files = {
         "/proc/driver/nvidia/params": more.get("params", OPEN),
         "/proc/self/status": more.get("status", NOBODY),
+        "/etc/os-release": more.get("release"),
         "/proc/version": more.get("version", "Linux version 6.1"),
     }
     outputs = {"nvidia-smi": more.get("smi", H200), "ps": more.get("ps", "bash\npython\n")}
@@ -34,7 +35,7 @@ def machine(**more: Any) -> Surroundings:
         return Path("/usr/local/cuda/bin/ncu")
 
     return Surroundings(
-        environment={"TMPDIR": str(more.get("tmp", "/tmp"))},
+        environment={"TMPDIR": str(more.get("tmp", "/tmp")), "NCUROOF_NCU": more.get("named", "")},
         run=lambda words: outputs.get(words[0]),
         read=lambda path: files.get(str(path)),
         find=find,
