@@ -18,7 +18,6 @@ from ncuroof.cli.options import Command, common, say
 from ncuroof.cli.recorded import holds_kernel, show_recorded
 from ncuroof.cli.remote_plan import write_remote_plan
 from ncuroof.cli.report_path import in_a_place_of_its_own, page_to_be, wanted_report
-from ncuroof.cli.standard_output import check_standard_output
 from ncuroof.collect.arguments import Selection
 from ncuroof.collect.counts import counts_path
 from ncuroof.collect.doctor import this_machine
@@ -152,7 +151,6 @@ def profile(*, words: tuple[str, ...], quiet: bool, verbose: bool, no_color: boo
 
     ncuroof's own options go before the program. A .py script runs with the current interpreter.
     """  # noqa: D301  click keeps the line breaks of a paragraph that starts with \b
-    check_standard_output(None, hint="redirect it to a file: > FILE")  # before the program runs, perhaps for hours
     recorder = _recorder(words, asked, quiet=quiet)
     plan = STANDARD_OUTPUT if asked["remote_plan"] and asked["dry_run"] else asked["remote_plan"]
     _keep_what_runs(recorder.request, plan)

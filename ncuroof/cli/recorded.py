@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from ncuroof.cli.options import EXIT_INTERRUPTED, say
+from ncuroof.cli.standard_output import files_hold_result
 from ncuroof.collect.recording import Recording
 from ncuroof.errors import NcuroofError, ReportFormatError
 
@@ -37,7 +38,8 @@ def show_recorded(recording: Recording, *, force: bool, quiet: bool, no_color: b
         NcuroofError: a report cannot be read, or the page not written; after an interrupt, that is only told.
     """
     try:
-        _show(recording, force=force, quiet=quiet, no_color=no_color)
+        with files_hold_result():
+            _show(recording, force=force, quiet=quiet, no_color=no_color)
     except NcuroofError as error:
         if not recording.is_interrupted:
             raise

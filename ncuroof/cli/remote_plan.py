@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from ncuroof.cli.file_option import STANDARD_OUTPUT
+from ncuroof.cli.standard_output import files_hold_result
 from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.counting_run import RUNNER, RUNNER_FILES
 from ncuroof.collect.plan import plan_collection
@@ -42,7 +43,9 @@ def write_remote_plan(recorder: Recorder, target: Path | str, *, is_gpu_known: b
     if target == STANDARD_OUTPUT:
         click.echo(script, nl=False)
     else:
-        click.echo(f"script: {write_whole(Path(target), script.encode(), force=request.force)}")
+        written = write_whole(Path(target), script.encode(), force=request.force)
+        with files_hold_result():
+            click.echo(f"script: {written}")
     return 0
 
 

@@ -14,6 +14,7 @@ from ncuroof.cli.options import common, say
 from ncuroof.cli.outputs import Outputs, written_as
 from ncuroof.cli.progress import reading_progress
 from ncuroof.cli.showing import show_summary, warn, write_page
+from ncuroof.cli.standard_output import files_hold_result
 from ncuroof.ingest import READERS, ReaderName, available_cores
 from ncuroof.present import FORMATS, render, write
 from ncuroof.present.output import page_beside
@@ -82,8 +83,9 @@ def report(  # noqa: PLR0913  an argument per option
             say(line)
         say(f"read {analysis.summary.n_kernels} kernels from {len(found.raw)} reports")
     if outputs.is_default:
-        show_summary(analysis, no_color=no_color)
-        write_page(analysis, reports[0], force=outputs.force)
+        with files_hold_result():
+            show_summary(analysis, no_color=no_color)
+            write_page(analysis, reports[0], force=outputs.force)
         return
     for path, form in outputs.files:
         write(analysis, path, form, force=outputs.force)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
+import os
 import sys
-from typing import Any, NoReturn
+from collections.abc import Iterator
+from typing import Any
 
 from ncuroof.errors import OutputError, OutputFormatError
+
+_STANDARD_OUTPUT = 1
 
 
 class ClosedOutput(io.TextIOBase):
@@ -14,13 +19,16 @@ class ClosedOutput(io.TextIOBase):
 
     encoding = "utf-8"
     errors = "strict"
+    may_be_lost = False
 
-    def write(self, _: Any) -> NoReturn:
-        """Refuse to print.
+    def write(self, text: Any) -> int:
+        """Refuse to print, or lose what a file holds as well.
 
         Raises:
-            OutputError: always.
+            OutputError: no file holds it.
         """
+        if self.may_be_lost:
+            return len(text)
         raise _closed("redirect it to a file: > FILE")
 
     @property
@@ -30,9 +38,31 @@ class ClosedOutput(io.TextIOBase):
 
 
 def refuse_where_closed() -> None:
-    """Make whatever prints raise an `OutputError` if standard output is closed, which Python tells by None."""
-    if sys.stdout is None:
-        sys.stdout = ClosedOutput()
+    """Make whatever prints raise an `OutputError` if standard output is closed, which Python tells by None.
+
+    Its descriptor is kept from files, into which a program that is profiled would else print.
+    """
+    if sys.stdout is not None:
+        return
+    sys.stdout = ClosedOutput()
+    try:
+        os.fstat(_STANDARD_OUTPUT)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), _STANDARD_OUTPUT)
+        os.set_inheritable(_STANDARD_OUTPUT, True)
+
+
+@contextlib.contextmanager
+def files_hold_result() -> Iterator[None]:
+    """Let a closed standard output lose what is printed in this block: files hold the result."""
+    output = sys.stdout
+    if isinstance(output, ClosedOutput):
+        output.may_be_lost = True
+    try:
+        yield
+    finally:
+        if isinstance(output, ClosedOutput):
+            output.may_be_lost = False
 
 
 def check_standard_output(binary: str | None, *, hint: str) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ncuroof.collect.report_paths import claimed
-from tests.cli.running import run_main
+from tests.cli.running import run_main, run_with_closed_output
 from tests.collect.making import DEMO, ROOT, stand_in, stand_in_nsys
 from tests.support.nsys_database import Ran, write_database
 
@@ -40,6 +40,13 @@ def test_from_a_script_to_the_diagnosis(folder: Path, capfd: pytest.CaptureFixtu
     assert "ncuroof redact" in output.err
     assert (folder / "train.ncu-rep").read_bytes() == DEMO.read_bytes()
     assert b"<!doctype html>" in (folder / "train.html").read_bytes().lower()
+
+
+def test_with_standard_output_closed_the_page_is_the_result(folder: Path) -> None:
+    """What the program prints does not go into a file that happens to have the free descriptor."""
+    assert run_with_closed_output("profile", "-q", "--no-per-shape", "train.py") == (0, b"")
+    assert (folder / "train.ncu-rep").read_bytes() == DEMO.read_bytes()
+    assert b"trained" not in (folder / "train.html").read_bytes()
 
 
 def test_a_folder_for_the_report_has_to_be_there(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
