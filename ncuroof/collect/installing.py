@@ -1,8 +1,8 @@
 """The one command that installs ncu, or the NVIDIA driver, on this distribution.
 
 Sources: conda-forge/nsight-compute-feedstock, which links ncu into the environment's bin; NVIDIA's CUDA installation guide for
-zypper; packages.debian.org (nvidia-driver) and sources.debian.org (nvidia-cuda-toolkit, which holds nsight-compute); for the others,
-what the set-up scripts of several public repositories install. Tried on none of the distributions.
+zypper; packages.debian.org (nvidia-driver) and sources.debian.org (nvidia-cuda-toolkit, which holds nsight-compute); for the
+others, what the set-up scripts of several public repositories install. Tried on none of the distributions.
 """
 
 from __future__ import annotations
