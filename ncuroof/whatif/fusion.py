@@ -201,7 +201,7 @@ def _check(first: str, second: str, before: pl.DataFrame, after: pl.DataFrame) -
     if before.height != after.height:
         if first == second:
             raise WhatIfError(
-                f"{first} was launched {before.height + after.height} times: cannot tell which launches to fuse",
+                f"{first} was launched an odd number of times, {before.height + after.height}: cannot tell which launches to fuse",
                 hint="fuse a kernel with itself where it is launched an even number of times",
             )
         raise WhatIfError(

@@ -170,7 +170,7 @@ def test_a_kernel_fused_with_itself_is_each_second_launch_with_the_one_before() 
     busy = fuse(table(*(launch(name) for name in "abaaa")), "a", "a")
     assert busy["fused_id"].to_list() == [0, 1, 0, 3, 3]
     assert against_order(busy, "a", "a") == []
-    with pytest.raises(WhatIfError, match="a was launched 3 times"):
+    with pytest.raises(WhatIfError, match="a was launched an odd number of times, 3"):
         fuse(table(*(launch(name) for name in "abaa")), "a", "a")
 
 
