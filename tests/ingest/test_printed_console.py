@@ -9,10 +9,11 @@ import pytest
 
 from ncuroof.cli import main
 from ncuroof.errors import ReportFormatError
-from ncuroof.ingest import RawReport, open_report
+from ncuroof.ingest import open_report
 from ncuroof.reading import read
 from tests.support.console import LAUNCH, log, section, table
 from tests.support.ncu import find_ncu, print_page, print_terminal_page
+from tests.support.printed_logs import counter_values, read_log
 
 SPEED_OF_LIGHT, LAUNCH_STATS, SCHEDULER = "GPU Speed Of Light Throughput", "Launch Statistics", "Scheduler Statistics"
 DURATION, DRAM, MEMORY, CLOCK = (
@@ -30,16 +31,6 @@ EVERY = 9
 """Of the corpus's reports: ncu prints each of them twice."""
 
 
-def _read(folder: Path, text: str) -> RawReport:
-    path = folder / "ncu.log"
-    path.write_text(text)
-    return open_report(path)
-
-
-def _values(report: RawReport, *names: str) -> list[list[float | None]]:
-    return [report.counters[name].to_list() if name in report.counters.columns else [] for name in names]
-
-
 # ---- a log -------------------------------------------------------------------------------------------
 
 
@@ -49,25 +40,25 @@ def test_launches_their_process_their_shape_and_their_counters_are_read(tmp_path
         f"==PROF== Connected to process 4242\nEpoch 1, loss 0.5\n{log(SPEED, section(LAUNCH_STATS, rows))}"
         f"  other(float) (1, 1, 1)x(32, 1, 1), Context 1, Stream 13, Device 1, CC 9.0\n{SPEED}"
     )
-    report = _read(tmp_path, text)
+    report = read_log(tmp_path, text)
     assert report.workloads.select("function_name", "demangled_name", "workload").rows() == [
         ("fn", "void ns::fn<int>(int, T1)", "kernel"),
         ("other", "other(float)", "kernel"),
     ]
     assert report.processes.rows() == [(4242, "app")] * 2
-    assert _values(report, DURATION, DRAM, CLOCK) == [[1234500.0] * 2, [12.5] * 2, [pytest.approx(1.41e9)] * 2]
-    assert _values(report, "launch__registers_per_thread", "launch__sm_count") == [[40.0, None], [132.0, None]]
-    assert _values(report, "launch__grid_dim_y", "launch__block_dim_x") == [[20.0, 1.0], [256.0, 32.0]]
-    assert _values(report, "launch__stream_id", "launch__device_id") == [[7.0, 13.0], [0.0, 1.0]]
+    assert counter_values(report, DURATION, DRAM, CLOCK) == [[1234500.0] * 2, [12.5] * 2, [pytest.approx(1.41e9)] * 2]
+    assert counter_values(report, "launch__registers_per_thread", "launch__sm_count") == [[40.0, None], [132.0, None]]
+    assert counter_values(report, "launch__grid_dim_y", "launch__block_dim_x") == [[20.0, 1.0], [256.0, 32.0]]
+    assert counter_values(report, "launch__stream_id", "launch__device_id") == [[7.0, 13.0], [0.0, 1.0]]
     assert report.sections == ("SpeedOfLight", "LaunchStats")
     assert (report.damage, report.is_printed) == (None, True)
 
 
 def test_old_versions_print_a_date_and_no_shape(tmp_path: Path) -> None:
     old = section("GPU Speed Of Light", [("SOL DRAM", "%", "39.60"), ("Duration", "usecond", "2.00")])
-    report = _read(tmp_path, log(old, launch="fn(int), 2020-Apr-07 17:01:05, Context 1, Stream 7"))
+    report = read_log(tmp_path, log(old, launch="fn(int), 2020-Apr-07 17:01:05, Context 1, Stream 7"))
     assert report.workloads["demangled_name"].to_list() == ["fn(int)"]
-    assert _values(report, DRAM, DURATION) == [[39.6], [2000.0]]
+    assert counter_values(report, DRAM, DURATION) == [[39.6], [2000.0]]
 
 
 def test_the_raw_page_has_names_and_breaks_long_values(tmp_path: Path) -> None:
@@ -75,9 +66,9 @@ def test_the_raw_page_has_names_and_breaks_long_values(tmp_path: Path) -> None:
     named = [("device__attribute_display_name", "", "NVIDIA"), ("sm__inst.sum", "inst", "7" * width)]
     broken = table(named, indent="  ").replace("NVIDIA\n", f"NVIDIA\n{' ' * 46}A100-PCIE\n", 1)
     cut = broken.replace("7" * width, f"{'7' * width}\n{' ' * 60}77")
-    report = _read(tmp_path, log(cut))
+    report = read_log(tmp_path, log(cut))
     assert report.texts["device__attribute_display_name"].to_list() == ["NVIDIA A100-PCIE"]
-    assert _values(report, "sm__inst.sum") == [[float("7" * (width + 2))]]
+    assert counter_values(report, "sm__inst.sum") == [[float("7" * (width + 2))]]
 
 
 def test_rules_are_read_with_what_they_promise(tmp_path: Path) -> None:
@@ -85,7 +76,7 @@ def test_rules_are_read_with_what_they_promise(tmp_path: Path) -> None:
         "    OPT   Est. Local Speedup: 65.32%\n          Every scheduler is capable of\n          issuing one.\n"
         "    ----- ------------------\n    INF   Nothing to do.\n\n    WRN   Estimated Speedup: 5%\n          Old.\n"
     )
-    report = _read(tmp_path, log(SPEED, rules, "My notes: 3 times as fast now.\n"))
+    report = read_log(tmp_path, log(SPEED, rules, "My notes: 3 times as fast now.\n"))
     assert report.rules.select("section", "message", "type", "speedup_frac", "scope").rows() == [
         ("SpeedOfLight", "Every scheduler is capable of issuing one.", "optimization", pytest.approx(0.6532), "local"),
         ("SpeedOfLight", "Nothing to do.", "ok", None, None),
@@ -94,7 +85,7 @@ def test_rules_are_read_with_what_they_promise(tmp_path: Path) -> None:
 
 
 def test_words_behind_a_rule_are_nvidias_only_where_they_are_indented(tmp_path: Path) -> None:
-    report = _read(tmp_path, log(SPEED, "    OPT   A wave is\n          full.\nI doubled the block size.\n"))
+    report = read_log(tmp_path, log(SPEED, "    OPT   A wave is\n          full.\nI doubled the block size.\n"))
     assert report.rules["message"].to_list() == ["A wave is full."]
 
 
@@ -105,13 +96,13 @@ def test_labels_of_breakdowns_and_stalls_are_read(tmp_path: Path) -> None:
         ("DRAM: Dram Sectors", "%", "3.00"),
     ]
     stalls = [("Stall Long Scoreboard", "inst", "10.24"), ("Stall IMC Miss", "inst", "0.50")]
-    report = _read(tmp_path, log(section(SPEED_OF_LIGHT, parts), section("Warp State Statistics", stalls)))
+    report = read_log(tmp_path, log(section(SPEED_OF_LIGHT, parts), section("Warp State Statistics", stalls)))
     suffix = "avg.pct_of_peak_sustained_elapsed"
-    assert _values(report, MEMORY, f"l1tex__lsu_writeback_active.{suffix}", f"fbpa__dram_sectors.{suffix}") == [
+    assert counter_values(report, MEMORY, f"l1tex__lsu_writeback_active.{suffix}", f"fbpa__dram_sectors.{suffix}") == [
         [50.0], [49.5], [3.0],
     ]  # fmt: skip
     stalled = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
-    assert _values(report, stalled.format("long_scoreboard"), stalled.format("imc_miss")) == [[10.24], [0.5]]
+    assert counter_values(report, stalled.format("long_scoreboard"), stalled.format("imc_miss")) == [[10.24], [0.5]]
 
 
 @pytest.mark.parametrize(
@@ -128,8 +119,8 @@ def test_stalls_are_told_by_nvidias_sentence(tmp_path: Path, words: str, reason:
     counter = f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio"
     said = f"    WRN   On average, each warp of this kernel spends 20.3 cycles being stalled {words}. This is about 62.6%.\n"
     other = f"  other(int) (1, 1, 1)x(32, 1, 1), Context 1, Stream 7, Device 0, CC 9.0\n{SPEED}"
-    report = _read(tmp_path, log(section("Warp State Statistics", [("Selected", "inst", "1")]), said, other))
-    assert _values(report, counter) == [[20.3, None]]
+    report = read_log(tmp_path, log(section("Warp State Statistics", [("Selected", "inst", "1")]), said, other))
+    assert counter_values(report, counter) == [[20.3, None]]
     assert [name for name in report.counters.columns if "issue_stalled" in name and name != counter] == [
         "smsp__average_warps_issue_stalled_selected_per_issue_active.ratio"
     ]
@@ -178,7 +169,7 @@ WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
     ],
 )
 def test_counters_are_told_by_nvidias_sentences(tmp_path: Path, words: str, values: dict[str, float]) -> None:
-    report = _read(tmp_path, log(SPEED, f"    WRN   {words}\n"))
+    report = read_log(tmp_path, log(SPEED, f"    WRN   {words}\n"))
     found = {name: report.counters[name][0] for name in report.counters.columns if name.startswith(_MENTIONED)}
     assert found == values
 
@@ -199,8 +190,8 @@ def test_a_counter_that_is_printed_stands_before_the_sentence(tmp_path: Path) ->
     said = (
         "    WRN   On average, each warp spends 20.3 cycles being stalled waiting for sibling warps at a CTA barrier.\n"
     )
-    report = _read(tmp_path, log(section("Warp State Statistics", [("Stall Barrier", "inst", "20.34")]), said))
-    assert _values(report, "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio") == [[20.34]]
+    report = read_log(tmp_path, log(section("Warp State Statistics", [("Stall Barrier", "inst", "20.34")]), said))
+    assert counter_values(report, "smsp__average_warps_issue_stalled_barrier_per_issue_active.ratio") == [[20.34]]
 
 
 # ---- notes -------------------------------------------------------------------------------------------
@@ -209,32 +200,32 @@ def test_a_counter_that_is_printed_stands_before_the_sentence(tmp_path: Path) ->
 @pytest.mark.parametrize("mark", ["> ", "// ", "#  ", "17: ", "│ ", ">> > "])
 def test_quoted_lines_are_read(tmp_path: Path, mark: str) -> None:
     text = "".join(f"{mark}{line}\n" for line in log(SPEED).splitlines())
-    assert _values(_read(tmp_path, text), DURATION, DRAM) == [[1234500.0], [12.5]]
+    assert counter_values(read_log(tmp_path, text), DURATION, DRAM) == [[1234500.0], [12.5]]
 
 
 def test_numbers_of_lines_may_grow(tmp_path: Path) -> None:
     text = "".join(f"{number}: {line}\n" for number, line in enumerate(log(SPEED).splitlines(), 4))
-    assert _values(_read(tmp_path, text), DURATION, DRAM) == [[1234500.0], [12.5]]
+    assert counter_values(read_log(tmp_path, text), DURATION, DRAM) == [[1234500.0], [12.5]]
 
 
 def test_blanks_may_be_lost(tmp_path: Path) -> None:
     occupancy = section("Occupancy", [("Block Limit SM", "block", "32"), ("Theoretical Occupancy", "%", "50")])
     waves = section(LAUNCH_STATS, [("# SMs", "SM", "132"), ("Waves Per SM", "", "2.37")])
     text = "\n".join(" ".join(line.split()) for line in log(SPEED, occupancy, waves).splitlines())
-    report = _read(tmp_path, text)
-    assert _values(report, DURATION, "launch__occupancy_limit_blocks", "launch__sm_count") == [
+    report = read_log(tmp_path, text)
+    assert counter_values(report, DURATION, "launch__occupancy_limit_blocks", "launch__sm_count") == [
         [1234500.0],
         [32.0],
         [132.0],
     ]
-    assert _values(report, "launch__waves_per_multiprocessor") == [[2.37]]
+    assert counter_values(report, "launch__waves_per_multiprocessor") == [[2.37]]
 
 
 @pytest.mark.parametrize("remark", ["   <- hardly any", "  # low", "  ← locked", "    16 at most"])
 def test_remarks_behind_values_are_left_out(tmp_path: Path, remark: str) -> None:
     text = re.sub(r"(12\.50|1\.41)$", rf"\1{remark}", log(SPEED), flags=re.MULTILINE)
-    report = _read(tmp_path, text)
-    assert _values(report, DRAM, CLOCK) == [[12.5], [pytest.approx(1.41e9)]]
+    report = read_log(tmp_path, text)
+    assert counter_values(report, DRAM, CLOCK) == [[12.5], [pytest.approx(1.41e9)]]
     assert report.damage is None
 
 
@@ -243,34 +234,40 @@ def test_tables_without_headers_and_rulers_are_read_by_their_labels(tmp_path: Pa
         "    Section: Launch Statistics\n    Registers Per Thread   register/thread    106\n    Waves Per SM    2.37\n"
         "Waves Per SM went from 9 to 2\n    Function Cache Configuration   CachePreferNone\n"
     )
-    report = _read(tmp_path, log(SPEED, bare))
-    assert _values(report, "launch__registers_per_thread", "launch__waves_per_multiprocessor") == [[106.0], [2.37]]
+    report = read_log(tmp_path, log(SPEED, bare))
+    assert counter_values(report, "launch__registers_per_thread", "launch__waves_per_multiprocessor") == [
+        [106.0],
+        [2.37],
+    ]
     assert not report.texts.width
 
 
 def test_a_label_that_lost_its_section_is_told_by_the_only_one_that_has_it(tmp_path: Path) -> None:
     bare = "```\nand the scheduler:\n```\n" + table([("Eligible Warps Per Scheduler", "warp", "3.14")])
-    report = _read(tmp_path, log(SPEED, bare, "    sm__inst_executed.sum    inst    1024\n"))
-    assert _values(report, "smsp__warps_eligible.avg.per_cycle_active", "sm__inst_executed.sum") == [[3.14], [1024.0]]
+    report = read_log(tmp_path, log(SPEED, bare, "    sm__inst_executed.sum    inst    1024\n"))
+    assert counter_values(report, "smsp__warps_eligible.avg.per_cycle_active", "sm__inst_executed.sum") == [
+        [3.14],
+        [1024.0],
+    ]
 
 
 def test_the_same_label_in_a_chart_has_its_own_meaning(tmp_path: Path) -> None:
     chart = section("GPU Speed Of Light Roofline Chart", [("SM Frequency", "Ghz", "1.98")])
-    assert CLOCK not in _read(tmp_path, log(chart, section(LAUNCH_STATS, [("Grid Size", "", "1")]))).counters.columns
+    assert CLOCK not in read_log(tmp_path, log(chart, section(LAUNCH_STATS, [("Grid Size", "", "1")]))).counters.columns
 
 
 def test_a_launch_may_be_broken_over_two_lines_and_lines_left_out(tmp_path: Path) -> None:
     broken = LAUNCH.replace(", Context", ", \n      Context")
     text = log(SPEED, launch=broken).replace("    DRAM Throughput", "    // of its peak\n    ...\n    DRAM Throughput")
-    report = _read(tmp_path, text)
+    report = read_log(tmp_path, text)
     assert report.workloads["function_name"].to_list() == ["fn"]
-    assert _values(report, DRAM, DURATION) == [[12.5], [1234500.0]]
+    assert counter_values(report, DRAM, DURATION) == [[12.5], [1234500.0]]
     assert report.damage is None
 
 
 def test_a_warning_among_the_sections_ends_nothing(tmp_path: Path) -> None:
     text = log("==WARNING== Failed to detect compute capability, assuming 50\n", SPEED)
-    assert _values(_read(tmp_path, text), DURATION, DRAM) == [[1234500.0], [12.5]]
+    assert counter_values(read_log(tmp_path, text), DURATION, DRAM) == [[1234500.0], [12.5]]
 
 
 @pytest.mark.parametrize("gap", ["  ", " ", ""])
@@ -278,13 +275,13 @@ def test_units_may_stand_behind_their_numbers(tmp_path: Path, gap: str) -> None:
     lines = (
         f"    DRAM Throughput      12.50{gap}%\n    SM Frequency  1.41{gap}Ghz  <- locked\n    Waves Per SM      2.37\n"
     )
-    report = _read(tmp_path, log(SPEED.replace("DRAM Throughput", "Something"), lines, "DRAM Throughput was 99 %\n"))
-    assert _values(report, DRAM, "launch__waves_per_multiprocessor") == [[12.5], [2.37]]
+    report = read_log(tmp_path, log(SPEED.replace("DRAM Throughput", "Something"), lines, "DRAM Throughput was 99 %\n"))
+    assert counter_values(report, DRAM, "launch__waves_per_multiprocessor") == [[12.5], [2.37]]
     assert report.damage is None
 
 
 def test_a_known_label_whose_number_is_not_read_is_told_as_damage(tmp_path: Path) -> None:
-    report = _read(tmp_path, log(SPEED, "    Eligible Warps Per Scheduler    3.14 or so\n    L2 Hit Rate    9\n"))
+    report = read_log(tmp_path, log(SPEED, "    Eligible Warps Per Scheduler    3.14 or so\n    L2 Hit Rate    9\n"))
     assert report.damage == "2 of its rows are truncated or malformed and lost"
 
 
@@ -296,14 +293,16 @@ def test_tables_apart_from_any_name_are_told_where_there_are_several_kernels(tmp
     eligible = section(SCHEDULER, [("Eligible Warps Per Scheduler", "warp", "3.14")])
     named = f"```\n{log(SPEED)}```\n```\n{OTHER}\n{SPEED}{registers}```\n"
     apart = f"and the scheduler:\n```\n{eligible}```\n"
-    assert _read(tmp_path, named).warnings == ()
-    report = _read(tmp_path, named + apart)
-    assert _values(report, "smsp__warps_eligible.avg.per_cycle_active") == [[None, 3.14]]
+    assert read_log(tmp_path, named).warnings == ()
+    report = read_log(tmp_path, named + apart)
+    assert counter_values(report, "smsp__warps_eligible.avg.per_cycle_active") == [[None, 3.14]]
     assert report.warnings == (
         "tables apart from any kernel's name are assigned to the last kernel named before them: 1 for other",
     )
-    assert _read(tmp_path, f"```\n{log(SPEED)}```\n{apart}").warnings == ()  # no other kernel to mean
-    prompt = _read(tmp_path, f"{log(SPEED)}{OTHER}\n{SPEED}[me@host ~]$ /opt/ncu --section SchedulerStats\n{eligible}")
+    assert read_log(tmp_path, f"```\n{log(SPEED)}```\n{apart}").warnings == ()  # no other kernel to mean
+    prompt = read_log(
+        tmp_path, f"{log(SPEED)}{OTHER}\n{SPEED}[me@host ~]$ /opt/ncu --section SchedulerStats\n{eligible}"
+    )
     assert "1 for other" in prompt.warnings[0]
 
 
@@ -318,12 +317,12 @@ def test_warnings_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 
 def test_a_text_that_names_no_launch_is_one_of_a_kernel_without_a_name(tmp_path: Path) -> None:
     registers = section(LAUNCH_STATS, [("Registers Per Thread", "register/thread", "40"), ("Block Size", "", "256")])
-    report = _read(tmp_path, f"My kernel:\n```\n{SPEED}```\nand\n```\n{registers}```\n")
+    report = read_log(tmp_path, f"My kernel:\n```\n{SPEED}```\nand\n```\n{registers}```\n")
     assert report.workloads.select("function_name", "demangled_name", "workload").rows() == [(None, None, "kernel")]
-    assert _values(report, DURATION, "launch__registers_per_thread") == [[1234500.0], [40.0]]
+    assert counter_values(report, DURATION, "launch__registers_per_thread") == [[1234500.0], [40.0]]
     assert report.warnings == ("no line names a kernel: the sections are read as one launch",)
-    twice = _read(tmp_path, f"before\n{SPEED}{registers}after\n{SPEED.replace('12.50', '25.00')}")
-    assert _values(twice, DRAM, "launch__registers_per_thread") == [[12.5, 25.0], [40.0, None]]
+    twice = read_log(tmp_path, f"before\n{SPEED}{registers}after\n{SPEED.replace('12.50', '25.00')}")
+    assert counter_values(twice, DRAM, "launch__registers_per_thread") == [[12.5, 25.0], [40.0, None]]
     assert twice.warnings == (
         "no line names a kernel: the sections are read as 2 launches, a new one from each section that repeats",
     )
@@ -335,7 +334,7 @@ def test_a_text_that_names_no_launch_is_one_of_a_kernel_without_a_name(tmp_path:
 def test_sections_below_a_process_without_a_launch_are_told_as_damage(tmp_path: Path) -> None:
     rows = [("Registers Per Thread", "register/thread", "40"), ("Block Size", "", "256")]
     lost = f"[4242] app@127.0.0.1\n{section(LAUNCH_STATS, rows)}"
-    report = _read(tmp_path, f"{log(SPEED)}```\n{lost}```\nBlock Size 64\n[4242] app@127.0.0.1\n{OTHER}\n{SPEED}")
+    report = read_log(tmp_path, f"{log(SPEED)}```\n{lost}```\nBlock Size 64\n[4242] app@127.0.0.1\n{OTHER}\n{SPEED}")
     assert report.damage == "2 of its rows are truncated or malformed and lost"
     assert "launch__registers_per_thread" not in report.counters.columns
 
@@ -352,7 +351,7 @@ def test_sections_below_a_process_without_a_launch_are_told_as_damage(tmp_path: 
 )
 def test_what_stands_between_launches_is_not_counted_for_the_one_before(tmp_path: Path, between: str) -> None:
     bare = section(LAUNCH_STATS, [("Registers Per Thread", "register/thread", "40")])
-    report = _read(tmp_path, log(bare) + between)
+    report = read_log(tmp_path, log(bare) + between)
     assert report.workloads.height == 1
     assert DRAM not in report.counters.columns
     assert CLOCK not in report.counters.columns
@@ -361,13 +360,13 @@ def test_what_stands_between_launches_is_not_counted_for_the_one_before(tmp_path
 
 def test_a_launch_without_values_is_told_as_damage(tmp_path: Path) -> None:
     mixed = f"{LAUNCH}\n{LAUNCH.replace('fn', 'of_rank_1')}\n{SPEED}"
-    assert _read(tmp_path, mixed).damage == "a launch is named without any value"
+    assert read_log(tmp_path, mixed).damage == "a launch is named without any value"
 
 
 def test_lines_of_several_ranks_are_refused(tmp_path: Path) -> None:
     lines = "".join(f"0: {line}\n1: {line}\n" for line in log(SPEED).splitlines())
     with pytest.raises(ReportFormatError, match="lines of several ranks"):
-        _read(tmp_path, lines)
+        read_log(tmp_path, lines)
 
 
 # ---- what is none ------------------------------------------------------------------------------------
@@ -394,7 +393,7 @@ def test_lines_of_several_ranks_are_refused(tmp_path: Path) -> None:
 )
 def test_other_texts_are_refused(tmp_path: Path, text: str, found: str, hint: str) -> None:
     with pytest.raises(ReportFormatError, match=re.escape(found)) as raised:
-        _read(tmp_path, text)
+        read_log(tmp_path, text)
     assert hint in (raised.value.hint or "")
 
 

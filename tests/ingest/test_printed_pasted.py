@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ncuroof.errors import ReportFormatError
-from ncuroof.ingest import RawReport, open_report
 from tests.support.console import log, section
 from tests.support.console import table as console_table
 from tests.support.printed import long_table
+from tests.support.printed_logs import counter_values, read_log
 
 DURATION, DRAM, MEMORY, COMPUTE, L2, L1, DRAM_CLOCK = (
     "gpu__time_duration.sum",
@@ -23,16 +23,6 @@ DURATION, DRAM, MEMORY, COMPUTE, L2, L1, DRAM_CLOCK = (
     "dram__cycles_elapsed.avg.per_second",
 )
 OLD = "GPU Speed Of Light"
-
-
-def _read(folder: Path, text: str) -> RawReport:
-    path = folder / "ncu.log"
-    path.write_text(text)
-    return open_report(path)
-
-
-def _values(report: RawReport, *names: str) -> list[list[float | None]]:
-    return [report.counters[name].to_list() if name in report.counters.columns else [] for name in names]
 
 
 # ---- the first versions ------------------------------------------------------------------------------
@@ -52,9 +42,9 @@ def test_labels_of_the_first_versions_are_read(tmp_path: Path, clock: str, dram:
     ]  # fmt: skip
     names = [DRAM_CLOCK, DRAM, MEMORY, L2, COMPUTE, L1]
     expected = [[pytest.approx(850e6)], [36.0], [77.0], [12.0], [2.5], [97.0]]
-    assert _values(_read(tmp_path, log(section(OLD, rows))), *names) == expected
+    assert counter_values(read_log(tmp_path, log(section(OLD, rows))), *names) == expected
     as_csv = long_table([{label: (unit, value) for label, unit, value in rows}], section=OLD)
-    assert _values(_read(tmp_path, as_csv), *names) == expected
+    assert counter_values(read_log(tmp_path, as_csv), *names) == expected
 
 
 def test_tables_of_the_first_versions_have_no_header_but_are_read_by_their_rulers(tmp_path: Path) -> None:
@@ -63,8 +53,8 @@ def test_tables_of_the_first_versions_have_no_header_but_are_read_by_their_ruler
         ("Some New Label", "%", "1,50"),
         ("Duration", "msecond", "10,50"),
     ]
-    report = _read(tmp_path, log(section(OLD, rows, has_header=False), "My Own Label      %     3\n"))
-    assert _values(report, "gpc__cycles_elapsed.max", DURATION) == [[13181137.0], [10.5e6]]
+    report = read_log(tmp_path, log(section(OLD, rows, has_header=False), "My Own Label      %     3\n"))
+    assert counter_values(report, "gpc__cycles_elapsed.max", DURATION) == [[13181137.0], [10.5e6]]
     assert report.remarks[-1] == "labels left out because they do not name a single counter: Some New Label"
     assert report.damage is None
 
@@ -72,18 +62,21 @@ def test_tables_of_the_first_versions_have_no_header_but_are_read_by_their_ruler
 @pytest.mark.parametrize("line", ["Elapsed Cycles cycle 13 181 137", "Elapsed Cycles   13 181 137 cycle  <- long"])
 def test_blanks_may_separate_thousands(tmp_path: Path, line: str) -> None:
     lines = f"    {line}\n    SM Active Cycles  cycle  12 837 852,30\n    Block Limit SM   block  32\n    Waves Per SM  1 024,50\n"
-    report = _read(tmp_path, log(f"    Section: {OLD}\n", lines))
-    assert _values(report, "gpc__cycles_elapsed.max", "sm__cycles_active.avg") == [[13181137.0], [12837852.3]]
-    assert _values(report, "launch__occupancy_limit_blocks", "launch__waves_per_multiprocessor") == [[32.0], [1024.5]]
+    report = read_log(tmp_path, log(f"    Section: {OLD}\n", lines))
+    assert counter_values(report, "gpc__cycles_elapsed.max", "sm__cycles_active.avg") == [[13181137.0], [12837852.3]]
+    assert counter_values(report, "launch__occupancy_limit_blocks", "launch__waves_per_multiprocessor") == [
+        [32.0],
+        [1024.5],
+    ]
 
 
 def test_nvtx_ranges_between_a_name_and_its_sections_end_nothing(tmp_path: Path) -> None:
     old = section(OLD, [("SOL FB", "%", "36.00")], has_header=False)
     ranges = "==PROF==   0: Step of training (4, 1)\n"
     launch = "  step_kernel_3, 2020-Feb-20 10:11:12, Context 1, Stream 7\n"
-    report = _read(tmp_path, f"{launch}\n{ranges}{old}{launch.replace('_3', '_4')}\n{ranges}{old}")
+    report = read_log(tmp_path, f"{launch}\n{ranges}{old}{launch.replace('_3', '_4')}\n{ranges}{old}")
     assert report.workloads["function_name"].to_list() == ["step_kernel_3", "step_kernel_4"]
-    assert (_values(report, DRAM), report.damage) == ([[36.0, 36.0]], None)
+    assert (counter_values(report, DRAM), report.damage) == ([[36.0, 36.0]], None)
 
 
 # ---- launches without a name below one that has a name ------------------------------------------------
@@ -102,28 +95,32 @@ UNNAMED = f"a section that repeats {REPEATED} a kernel without a name, on the sa
 
 @pytest.mark.parametrize("between", ["", "\n", "```\n\n```\n", "$ srun -n 1 ncu ./other\n"])
 def test_a_section_that_repeats_with_other_values_is_of_a_launch_without_a_name(tmp_path: Path, between: str) -> None:
-    report = _read(tmp_path, f"{log(SPEED)}{between}{OTHER_SPEED}{REGISTERS}")
+    report = read_log(tmp_path, f"{log(SPEED)}{between}{OTHER_SPEED}{REGISTERS}")
     assert report.workloads["function_name"].to_list() == ["fn", None]
-    assert _values(report, DURATION, DRAM, L2) == [[100e3, 30e3], [12.5, 12.5], [None, 7.0]]
-    assert _values(report, REGISTERS_NAME, "launch__block_dim_x", MAJOR) == [[None, 40.0], [256.0, None], [9.0] * 2]
+    assert counter_values(report, DURATION, DRAM, L2) == [[100e3, 30e3], [12.5, 12.5], [None, 7.0]]
+    assert counter_values(report, REGISTERS_NAME, "launch__block_dim_x", MAJOR) == [
+        [None, 40.0],
+        [256.0, None],
+        [9.0] * 2,
+    ]
     assert (report.warnings, report.damage) == ((UNNAMED,), None)
     assert report.processes.rows() == [(4242, "app"), (None, None)]
 
 
 def test_a_section_that_repeats_with_the_same_values_is_a_quotation(tmp_path: Path) -> None:
     longer = section("GPU Speed Of Light Throughput", [*ROWS, ("L2 Cache Throughput", "%", "7.00")])
-    report = _read(tmp_path, f"{log(SPEED)}```\nAs said above:\n```\n{longer}{REGISTERS}")
+    report = read_log(tmp_path, f"{log(SPEED)}```\nAs said above:\n```\n{longer}{REGISTERS}")
     assert report.workloads["function_name"].to_list() == ["fn"]
-    assert _values(report, DURATION, L2, REGISTERS_NAME) == [[100e3], [7.0], [40.0]]
+    assert counter_values(report, DURATION, L2, REGISTERS_NAME) == [[100e3], [7.0], [40.0]]
     assert report.warnings == ()
 
 
 def test_launches_without_a_name_are_counted_and_not_called_apart(tmp_path: Path) -> None:
     second = "other(int) (1, 1, 1)x(32, 1, 1), Context 1, Stream 7, Device 0, CC 9.0\n"
     text = f"{log(SPEED)}{second}{SPEED}```\n```\n{OTHER_SPEED}{REGISTERS}```\n```\n{SPEED}"
-    report = _read(tmp_path, text)
+    report = read_log(tmp_path, text)
     assert report.workloads["function_name"].to_list() == ["fn", "other", None, None]
-    assert _values(report, DURATION) == [[100e3, 100e3, 30e3, 100e3]]
+    assert counter_values(report, DURATION) == [[100e3, 100e3, 30e3, 100e3]]
     assert report.warnings == (f"2 sections that repeat {REPEATED} kernels without a name, on the same GPU",)
 
 
@@ -140,17 +137,17 @@ EMPTY, CUT = "a launch is named without any value", "it ends within a table"
 def test_a_text_that_is_cut_is_damaged(tmp_path: Path, n_lines: int, damage: str | None, *, has_header: bool) -> None:
     lines = section("GPU Speed Of Light Throughput", ROWS, has_header=has_header).splitlines(keepends=True)
     n_kept = n_lines if has_header or n_lines < 4 else n_lines - 2
-    assert _read(tmp_path, f"{log(SPEED)}{SECOND}{''.join(lines[:n_kept])}\n").damage == damage
+    assert read_log(tmp_path, f"{log(SPEED)}{SECOND}{''.join(lines[:n_kept])}\n").damage == damage
 
 
 def test_the_table_of_the_raw_page_has_no_last_ruler(tmp_path: Path) -> None:
     lines = console_table([(DURATION, "us", "100.00")], indent="  ").splitlines(keepends=True)
-    report = _read(tmp_path, log(*lines[1:-1]))
-    assert (_values(report, DURATION), report.damage) == ([[100e3]], None)
+    report = read_log(tmp_path, log(*lines[1:-1]))
+    assert (counter_values(report, DURATION), report.damage) == ([[100e3]], None)
 
 
 def test_a_launch_with_only_a_rule_is_not_lost(tmp_path: Path) -> None:
-    report = _read(tmp_path, f"{log(SPEED)}{SECOND}    Section: Occupancy\n    OPT   Launch more blocks.\n")
+    report = read_log(tmp_path, f"{log(SPEED)}{SECOND}    Section: Occupancy\n    OPT   Launch more blocks.\n")
     assert (report.rules["message"].to_list(), report.damage) == (["Launch more blocks."], None)
 
 
@@ -171,8 +168,8 @@ def test_a_launch_with_only_a_rule_is_not_lost(tmp_path: Path) -> None:
 )
 def test_lines_with_counters_of_which_none_is_a_value_are_left_out(tmp_path: Path, line: str) -> None:
     text = f"{log(SPEED)}{line}\n[4243] app@127.0.0.1\n{SECOND}{SPEED}"
-    report = _read(tmp_path, text)
-    assert set(report.counters.columns) == set(_read(tmp_path, f"{log(SPEED)}{SECOND}{SPEED}").counters.columns)
+    report = read_log(tmp_path, text)
+    assert set(report.counters.columns) == set(read_log(tmp_path, f"{log(SPEED)}{SECOND}{SPEED}").counters.columns)
     assert (report.warnings, report.damage) == ((), None)
 
 
@@ -191,29 +188,29 @@ def test_lines_with_counters_of_which_none_is_a_value_are_left_out(tmp_path: Pat
 )
 def test_times_containers_and_colours_before_each_line_are_left_out(tmp_path: Path, prefix: str) -> None:
     text = "".join(f"{prefix}{line}\n" for line in log(SPEED, REGISTERS).splitlines())
-    report = _read(tmp_path, text)
+    report = read_log(tmp_path, text)
     assert report.workloads["demangled_name"].to_list() == ["void ns::fn<int>(int, T1)"]
     assert report.processes.rows() == [(4242, "app")]
-    assert _values(report, DURATION, REGISTERS_NAME) == [[100e3], [40.0]]
+    assert counter_values(report, DURATION, REGISTERS_NAME) == [[100e3], [40.0]]
     assert report.damage is None
 
 
 def test_times_before_lines_of_csv_are_left_out(tmp_path: Path) -> None:
     table = long_table([{DURATION: ("us", "100.00")}])
     text = "".join(f"2025-07-01T12:00:00.1234567Z {line}\n" for line in table.splitlines())
-    assert _values(_read(tmp_path, text), DURATION) == [[100e3]]
+    assert counter_values(read_log(tmp_path, text), DURATION) == [[100e3]]
 
 
 def test_lines_of_several_containers_are_refused(tmp_path: Path) -> None:
     lines = "".join(f"trainer-1  | {line}\ntrainer-2  | {line}\n" for line in log(SPEED).splitlines())
     with pytest.raises(ReportFormatError, match="lines of several ranks") as raised:
-        _read(tmp_path, lines)
+        read_log(tmp_path, lines)
     assert "docker compose logs" in (raised.value.hint or "")
 
 
 def test_a_number_before_a_line_may_have_any_length(tmp_path: Path) -> None:
-    report = _read(tmp_path, f"{'9' * 5000}: a program's output\n{log(SPEED)}")
-    assert _values(report, DURATION) == [[100e3]]
+    report = read_log(tmp_path, f"{'9' * 5000}: a program's output\n{log(SPEED)}")
+    assert counter_values(report, DURATION) == [[100e3]]
 
 
 @pytest.mark.parametrize(
@@ -227,7 +224,7 @@ def test_names_and_tables_that_cannot_be_joined_are_refused_with_what_was_found(
     tmp_path: Path, text: str, found: str
 ) -> None:
     with pytest.raises(ReportFormatError, match=re.escape(found)):
-        _read(tmp_path, text)
+        read_log(tmp_path, text)
 
 
 # ---- summaries ---------------------------------------------------------------------------------------
@@ -240,7 +237,7 @@ def test_summaries_as_csv_are_refused_as_those_in_text_are(tmp_path: Path, separ
     quote = '"' if '"' in separator else ""
     text = "".join(f"{quote}{separator.join(line)}{quote}\n" for line in (names, cells))
     with pytest.raises(ReportFormatError, match="sums over several launches"):
-        _read(tmp_path, text)
+        read_log(tmp_path, text)
 
 
 # ---- rules -------------------------------------------------------------------------------------------
@@ -251,7 +248,7 @@ def test_rules_of_the_first_versions_and_tiny_speedups_are_read(tmp_path: Path) 
         "    OK    The kernel is busy.\n          All is well.\n\n    OPT   Est. Speedup: 1.193e-05%\n          Hardly anything.\n"
         "OK 5 tests passed\n"
     )
-    report = _read(tmp_path, log(SPEED, rules))
+    report = read_log(tmp_path, log(SPEED, rules))
     assert report.rules.select("message", "type", "speedup_frac", "scope").rows() == [
         ("The kernel is busy. All is well.", "ok", None, None),
         ("Hardly anything.", "optimization", pytest.approx(1.193e-7), "global"),
