@@ -12,10 +12,10 @@ import polars as pl
 from benchmarks.diagnosis import repeated
 from benchmarks.reports import REPORT
 from benchmarks.timing import Spread, print_table
-from ncuroof.analysis import Reports
 from ncuroof.present.documents.analysis import document
 from ncuroof.present.page.render import render_page
 from ncuroof.reading import read
+from ncuroof.reports import Reports
 from tests.present import chromium
 
 if TYPE_CHECKING:

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ncuroof import model, torch
-    from ncuroof.analysis import Analysis, Reports
+    from ncuroof.analysis import Analysis
     from ncuroof.reading import compare, read
+    from ncuroof.reports import Reports
 
 __all__ = ["Analysis", "Reports", "__version__", "compare", "model", "read", "torch"]
 

@@ -1,4 +1,4 @@
-"""`Reports` and `Analysis`: from reports that were read to an analysis, and what can be done with it."""
+"""`Analysis`: measurements, roofline and diagnosis of every kernel, and what can be done with them."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ from typing import TYPE_CHECKING, Any, Union
 
 import polars as pl
 
-from ncuroof.collect.calibration import Calibration
-from ncuroof.collect.counts import Counts
 from ncuroof.diagnosis import (
     Diagnosis,
+    Selection,
     Summary,
     Weighting,
     break_down,
-    diagnose,
     group_launches,
     kernel_table,
+    of_part,
     rank_actions,
+    restricted,
+    select,
     summarise,
     total_work,
-    unit_weights,
-    weigh,
 )
-from ncuroof.errors import ArgumentError, CountsError, MissingExtraError, WhatIfError
+from ncuroof.errors import MissingExtraError, WhatIfError
 from ncuroof.ingest import RawReport
-from ncuroof.metrics import Measurements, measure
-from ncuroof.roofline import Roofline, roofline, sheet_dram_bandwidth
+from ncuroof.metrics import Measurements
+from ncuroof.roofline import Roofline
 from ncuroof.wording import duration
 
 if TYPE_CHECKING:
@@ -44,75 +43,6 @@ PathLike = Union[str, "os.PathLike[str]"]
 
 _MOST_NAMES = 3
 """Largest number of reports that a `repr` names."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Reports:
-    """Reports that were read and are not yet analysed. They are compared by identity.
-
-    Attributes:
-        raw: one report per file, in the order given; files with the same content are read once.
-        repeated: pairs of a file that was left out and the earlier file with the same content.
-        counts: per report, the launch counts of its counting run, or None; empty if no report has counts. Profilers leave long
-            kernel names mangled: `analyse` demangles them as the report does.
-    """
-
-    raw: tuple[RawReport, ...]
-    repeated: tuple[tuple[str, str], ...] = ()
-    counts: tuple[Counts | None, ...] = ()
-
-    def weighted_by(self, *traces: PathLike) -> Reports:
-        """Return the reports with launch counts from profiler traces, in place of the counts found beside them.
-
-        Each profiled launch then represents all launches of its kernel and shape in the trace.
-
-        Args:
-            traces: one per report, in the reports' order: a trace of `torch.profiler` (`export_chrome_trace`, gzip or not), a
-                report of Nsight Systems (`.nsys-rep`), or its SQLite export.
-
-        Raises:
-            CountsError: a file cannot be read, is not a trace, or contains no kernel; or there is not one trace per report.
-        """
-        from ncuroof.collect.traces.read import read_trace  # noqa: PLC0415  most reports have no trace
-
-        if len(traces) != len(self.raw):
-            found = f"{len(traces)} for {len(self.raw)}"
-            raise CountsError(
-                f"expected a trace for each report, found {found}", hint="name them in the reports' order"
-            )
-        return replace(self, counts=tuple(read_trace(Path(trace)) for trace in traces))
-
-    def __repr__(self) -> str:
-        return f"<Reports: {_named(self.raw)}; {sum(report.workloads.height for report in self.raw)} kernels>"
-
-    def analyse(self, calibrations: Calibration | Sequence[Calibration] = ()) -> Analysis:
-        """Return the analysis of all profiled kernels of all reports together.
-
-        Args:
-            calibrations: measured peaks of one or several GPUs, from `ncuroof.collect.calibration.read_calibration`; they become
-                roofs in addition to those of counters and data sheets.
-
-        Raises:
-            ArgumentError: an argument is not a calibration.
-        """
-        reached = list(calibrations) if isinstance(calibrations, Iterable) else [calibrations]
-        if wrong := [type(each).__name__ for each in reached if not isinstance(each, Calibration)]:
-            raise ArgumentError(f"expected a calibration, found {wrong[0]}", hint="pass read_calibration(path)")
-        counts = [each and each.renamed(report.demangled) for report, each in zip(self.raw, self.counts, strict=False)]
-        measurements = measure(self.raw, sheet_bandwidth=sheet_dram_bandwidth, counts=counts)
-        placed = roofline(measurements, reached)
-        weighting = weigh(measurements.kernels, counts)
-        weights = unit_weights(measurements.kernels) if weighting is None else weighting.weights
-        diagnosis = diagnose(measurements, placed, weights)
-        return Analysis(
-            reports=self.raw,
-            measurements=measurements,
-            roofline_tables=placed,
-            diagnosis=diagnosis,
-            summary=summarise(measurements.kernels, placed.bounds, diagnosis.verdicts, weights),
-            weights=weights,
-            weighting=weighting,
-        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,6 +60,8 @@ class Analysis:
         summary: sums over the run.
         weights: WEIGHTS.
         weighting: how they were weighted; None without a counting run, where each launch represents only itself.
+        selection: which launches of `whole` these are; None if these are all.
+        whole: the analysis of the whole run; None if this is it.
     """
 
     reports: tuple[RawReport, ...]
@@ -139,10 +71,12 @@ class Analysis:
     summary: Summary
     weights: pl.DataFrame
     weighting: Weighting | None = None
+    selection: Selection | None = None
+    whole: Analysis | None = None
 
     def __repr__(self) -> str:
         time = duration(self.summary.duration_ns)
-        return f"<Analysis: {_named(self.reports)}; {self.summary.n_kernels} kernels, {time} GPU time>"
+        return f"<Analysis: {names_in_short(self.reports)}; {self.summary.n_kernels} kernels, {time} GPU time>"
 
     def _repr_html_(self) -> str:
         """Return the terminal's summary, for notebooks."""
@@ -195,8 +129,10 @@ class Analysis:
     @property
     def expected(self) -> Expected:
         """What PyTorch's operators needed against what their kernels did; empty if no NVTX range names operators."""
-        from ncuroof.expected import expect  # noqa: PLC0415  most reports name no operators
+        from ncuroof.expected import expect, of_part  # noqa: PLC0415  most reports name no operators
 
+        if self.whole is not None:
+            return of_part(self.whole.expected, self.measurements.kernels["id"])
         placed = self.roofline_tables
         wall_ns = None if self.weighting is None else self.weighting.steps_ns
         return expect(self.kernels, placed.work, placed.ceilings, wall_ns)
@@ -205,6 +141,42 @@ class Analysis:
     def actions(self) -> pl.DataFrame:
         """ACTIONS: what to do, by potential savings over the whole run."""
         return rank_actions(self.diagnosis.findings, self.summary.duration_ns, self.weights)
+
+    def select(
+        self, *, kernel: str | None = None, nvtx: str | None = None, skip: int = 0, count: int | None = None
+    ) -> Analysis:
+        """Return the analysis of some of the launches, each judged as in the whole run; sums and shares are those of the selection.
+
+            analysis.select(kernel="gemm|flash")     # in the demangled name
+            analysis.select(nvtx=r"^forward/.*mlp")  # in the names of NVTX ranges, joined by "/"
+
+        Args:
+            kernel: regular expression to find in a kernel's name.
+            nvtx: regular expression to find in the names of the NVTX ranges around a launch, joined by `/` from the outermost.
+            skip: number of matching launches to leave out first.
+            count: most launches to select; None for all.
+
+        Raises:
+            SelectionError: no launch passes, an expression is malformed, or a number is negative.
+        """
+        ids = select(self.measurements.kernels, kernel=kernel, nvtx=nvtx, skip=skip, count=count)
+        measurements, diagnosis = restricted(self.measurements, ids), restricted(self.diagnosis, ids)
+        placed = restricted(self.roofline_tables, ids)
+        weights = self.weights.filter(pl.col("id").is_in(ids.implode()))
+        summary = summarise(measurements.kernels, placed.bounds, diagnosis.verdicts, weights)
+        time_ns, of_ns = summary.duration_ns, self.summary.duration_ns
+        share_frac = time_ns / of_ns if time_ns is not None and of_ns else None
+        return replace(
+            self,
+            measurements=measurements,
+            roofline_tables=placed,
+            diagnosis=diagnosis,
+            summary=summary,
+            weights=weights,
+            weighting=self.weighting and of_part(self.weighting, measurements.kernels),
+            selection=Selection(kernel, nvtx, skip, count, self.summary.n_kernels, share_frac),
+            whole=self,
+        )
 
     def run(self, label: str | None = None) -> Run:
         """Return the run to compare, called `label`; default: the names of its reports."""
@@ -311,7 +283,7 @@ class Analysis:
         return write(self, Path(path), form, force=force)
 
 
-def _named(reports: Sequence[RawReport]) -> str:
+def names_in_short(reports: Sequence[RawReport]) -> str:
     """Return the names of the first reports, and the number of the others."""
     more = len(reports) - _MOST_NAMES
     return ", ".join(report.file for report in reports[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")

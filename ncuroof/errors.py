@@ -202,6 +202,13 @@ class ProfilingError(NcuroofError, RuntimeError):
     slug = "profiling"
 
 
+class SelectionError(NcuroofError, ValueError):
+    """Filters that no launch passes, or that are no regular expressions."""
+
+    slug = "selection"
+    exit_code = 2
+
+
 class CountsError(NcuroofError, ValueError):
     """A counts file was not written by ncuroof, or a trace not by PyTorch's profiler or Nsight Systems."""
 

@@ -9,11 +9,12 @@ from io import IOBase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ncuroof.analysis import Analysis, PathLike, Reports
+from ncuroof.analysis import Analysis, PathLike
 from ncuroof.collect.counts import Counts, counts_beside
 from ncuroof.errors import ArgumentError, ReportNotFoundError, UnknownNameError
 from ncuroof.ingest import READERS, RawReport, ReaderName, open_reports
 from ncuroof.metrics import selection
+from ncuroof.reports import Reports
 
 if TYPE_CHECKING:
     from ncuroof.comparison import Comparison, Run

@@ -17,7 +17,6 @@ from pathlib import Path, PurePath
 from typing import Any, Literal
 
 from ncuroof._version import __version__
-from ncuroof.analysis import Reports
 from ncuroof.batch.dataset import Dataset
 from ncuroof.batch.locations import file_system
 from ncuroof.batch.workers import Workers, connected
@@ -26,6 +25,7 @@ from ncuroof.errors import ClusterError, NcuroofError, ReportAccessError, Report
 from ncuroof.fleet import Origin, fleet_rows, of_source
 from ncuroof.ingest.stored import readable, sha256
 from ncuroof.reading import read
+from ncuroof.reports import Reports
 
 _CHUNK_BYTES = 1 << 20
 _MOST_REPORTS, _LEAST_TASKS = 8, 4

@@ -6,6 +6,7 @@ from ncuroof.diagnosis.kernel_table import kernel_table
 from ncuroof.diagnosis.occupancy_limiters import occupancy_limiters
 from ncuroof.diagnosis.outlook import Outlook, outlook
 from ncuroof.diagnosis.rules import Rules, load_rules
+from ncuroof.diagnosis.selection import Selection, restricted, select
 from ncuroof.diagnosis.summary import (
     Share,
     Summary,
@@ -19,7 +20,7 @@ from ncuroof.diagnosis.summary import (
 from ncuroof.diagnosis.totals import total_work
 from ncuroof.diagnosis.vendor import vendor_verdict
 from ncuroof.diagnosis.wall_time import WallTime, load_parts
-from ncuroof.diagnosis.weights import LEAST_TIMED_FRAC, UNEVEN, Weighting, uneven_frac, unit_weights, weigh
+from ncuroof.diagnosis.weights import LEAST_TIMED_FRAC, UNEVEN, Weighting, of_part, uneven_frac, unit_weights, weigh
 
 __all__ = [
     "LEAST_TIMED_FRAC",
@@ -27,6 +28,7 @@ __all__ = [
     "Diagnosis",
     "Outlook",
     "Rules",
+    "Selection",
     "Share",
     "Summary",
     "WallTime",
@@ -40,8 +42,11 @@ __all__ = [
     "load_rules",
     "n_launches",
     "occupancy_limiters",
+    "of_part",
     "outlook",
     "rank_actions",
+    "restricted",
+    "select",
     "summarise",
     "total_work",
     "uneven_frac",

@@ -170,6 +170,36 @@ def weigh(kernels: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> W
     )
 
 
+def of_part(weighting: Weighting, kernels: pl.DataFrame) -> Weighting | None:
+    """Return how a part of a run is weighted: with the weights of the whole; None where none of its launches was counted.
+
+    What was not profiled, and wall-clock times, belong to the run and not to a part of it.
+
+    Args:
+        weighting: how the run is weighted.
+        kernels: rows of KERNELS.
+    """
+    weights = weighting.weights.filter(pl.col("id").is_in(kernels["id"].implode()))
+    launches = kernels.select("id", "source", "failed", "duration_ns").join(weights, on="id", maintain_order="left")
+    is_counted = pl.col("counted_average_ns").is_not_null()
+    counted = launches.filter(is_counted & ~pl.col("failed"))
+    if counted.is_empty():
+        return None
+    is_unmatched = ~is_counted & ~pl.col("failed") & pl.col("source").is_in(counted["source"].implode())
+    return Weighting(
+        weights=weights,
+        n_launches=round(counted["n_represented"].sum()),
+        duration_ns=float(counted.select(pl.col("duration_ns") * pl.col("weight")).sum().item()),
+        covered_frac=None,
+        not_recorded=(),
+        n_unmatched=launches.filter(is_unmatched).height,
+        wall_times=(),
+        foreign=(),
+        uncounted_frac=_time_frac(launches, ~is_counted),
+        timed_frac=None,
+    )
+
+
 def uneven_frac(weighting: Weighting, kernels: pl.DataFrame, verdicts: pl.DataFrame) -> float | None:
     """Return the share of the counting run's GPU time in kernels with the caveat UNEVEN; None where no time was counted.
 

@@ -12,7 +12,7 @@ from ncuroof.expected.operators import expected_operators
 from ncuroof.expected.utilisation import ModelUtilisation, model_utilisation
 from ncuroof.words import CeilingSource
 
-__all__ = ["Expected", "ModelUtilisation", "expect"]
+__all__ = ["Expected", "ModelUtilisation", "expect", "of_part"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,3 +53,14 @@ def expect(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataFrame, wa
     on_device = kernels.filter(pl.col("device").is_in(devices))
     utilisation = model_utilisation(calls, on_device, of_device, wall_ns) if len(devices) == 1 else None
     return Expected(calls, expected_operators(calls), expected_modules(calls), utilisation)
+
+
+def of_part(expected: Expected, ids: pl.Series) -> Expected:
+    """Return what is known of a part of a run: the calls all of whose launches belong to it. Utilisation is the whole run's alone.
+
+    Args:
+        expected: of the run.
+        ids: of the launches.
+    """
+    calls = expected.calls.filter(pl.col("ids").list.eval(pl.element().is_in(ids.implode())).list.all())
+    return Expected(calls, expected_operators(calls), expected_modules(calls), None)

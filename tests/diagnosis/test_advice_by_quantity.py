@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.analysis import Reports
 from ncuroof.diagnosis import load_rules
 from ncuroof.metrics.families import USER
 from ncuroof.present.texts.kernel_lines import first_clause
+from ncuroof.reports import Reports
 from tests.support.raw import raw_report
 
 FINDINGS = load_rules().findings

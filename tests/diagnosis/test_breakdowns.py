@@ -8,7 +8,8 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from ncuroof.analysis import Analysis, Reports
+from ncuroof.analysis import Analysis
+from ncuroof.reports import Reports
 from ncuroof.tables import BREAKDOWN_KINDS, BREAKDOWNS
 from tests.diagnosis.test_summary import launch
 from tests.support.raw import raw_report

@@ -7,12 +7,13 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from ncuroof.analysis import Analysis, Reports
+from ncuroof.analysis import Analysis
 from ncuroof.collect.counts import Counts, KernelCount
 from ncuroof.collect.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from ncuroof.diagnosis.wall_time import WallTime
 from ncuroof.diagnosis.weights import NotRecorded, Weighting
 from ncuroof.present.output_formats import render
+from ncuroof.reports import Reports
 from ncuroof.tables import WEIGHTS
 from tests.support.raw import raw_report
 

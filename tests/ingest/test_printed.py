@@ -10,7 +10,6 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from ncuroof.analysis import Reports
 from ncuroof.cli import main
 from ncuroof.errors import ReaderDeclinedError, ReportEmptyError, ReportFormatError
 from ncuroof.ingest import RawReport, open_report
@@ -19,6 +18,7 @@ from ncuroof.ingest.printed.units import load_printed_units
 from ncuroof.metrics import selection
 from ncuroof.metrics.units import scale
 from ncuroof.reading import read
+from ncuroof.reports import Reports
 from tests.support import demo
 from tests.support.ncu import find_ncu, print_page
 from tests.support.printed import IDENTITY, Counters, line, long_table, wide_table

@@ -8,11 +8,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ncuroof.analysis import Reports
 from ncuroof.ingest.code.arithmetic import OPERATIONS
 from ncuroof.ingest.raw_report import RAW_INSTRUCTIONS, RawReport
 from ncuroof.metrics import measure, selection
 from ncuroof.metrics.code_values import shares_by_lines
+from ncuroof.reports import Reports
 from ncuroof.tables import LINES
 from tests.support.raw import raw_report
 

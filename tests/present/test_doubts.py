@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.analysis import Reports
 from ncuroof.present.sentences.doubts import doubts_sentence
 from ncuroof.present.texts.terminal import to_text
+from ncuroof.reports import Reports
 from tests.support.raw import raw_report
 
 PCT = ".avg.pct_of_peak_sustained_elapsed"

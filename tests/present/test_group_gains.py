@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ncuroof.analysis import Reports
 from ncuroof.present.texts.brief import brief
+from ncuroof.reports import Reports
 from tests.support.raw import raw_report
 
 PCT = ".avg.pct_of_peak_sustained_elapsed"

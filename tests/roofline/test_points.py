@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ncuroof.analysis import Reports
 from ncuroof.metrics import measure
 from ncuroof.present.documents.json_text import json_text
+from ncuroof.reports import Reports
 from ncuroof.roofline import bound, place, profile_by_name, roofline
 from ncuroof.roofline.roofs import narrower_speedup
 from ncuroof.tables import SchemaError

@@ -12,7 +12,7 @@ import polars as pl
 from click.testing import CliRunner
 
 import ncuroof
-from ncuroof.analysis import Analysis, Reports
+from ncuroof.analysis import Analysis
 from ncuroof.cli.program import program
 from ncuroof.collect.calibration import Calibration, ReachedRoof, calibration_json
 from ncuroof.collect.counts import Counts, KernelCount, counts_json
@@ -28,6 +28,7 @@ from ncuroof.present.documents.comparison import comparison_document
 from ncuroof.present.documents.fleet import fleet_document, sql_document
 from ncuroof.present.documents.history import history_document
 from ncuroof.present.documents.projection import projection_document
+from ncuroof.reports import Reports
 from ncuroof.whatif import busy_times, parse_target, project
 from tests.fleet.launches import fleet, launch
 from tests.support import demo

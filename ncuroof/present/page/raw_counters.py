@@ -17,18 +17,21 @@ MOST_LAUNCHES = 1000
 """Most launches for which the page has counters; with more, they would make up most of it, and the report has them anyway."""
 
 
-def counter_parts(reports: Sequence[RawReport]) -> Iterable[dict[str, Any]]:
-    """Yield the counters of the launches of all reports in order, `DETAILS_PER_PART` launches at a time.
+def counter_parts(reports: Sequence[RawReport], ids: Sequence[int]) -> Iterable[dict[str, Any]]:
+    """Yield the counters of launches, `DETAILS_PER_PART` at a time.
+
+    Args:
+        reports: the reports of an analysis.
+        ids: of the launches, which number those of all reports.
 
     Yields:
         For each part, `names` and `units` of the counters that any of its launches has, and `values` per launch in the same order,
         None where not collected. Yields nothing for more than `MOST_LAUNCHES` launches.
     """
-    n_launches = sum(report.counters.height for report in reports)
-    if not 0 < n_launches <= MOST_LAUNCHES:
+    if not 0 < len(ids) <= MOST_LAUNCHES or not any(report.counters.height for report in reports):
         return
-    counters = pl.concat([_by_name_and_unit(report) for report in reports], how="diagonal")
-    for first in range(0, n_launches, DETAILS_PER_PART):
+    counters = pl.concat([_by_name_and_unit(report) for report in reports], how="diagonal")[list(ids)]
+    for first in range(0, len(ids), DETAILS_PER_PART):
         part = counters.slice(first, DETAILS_PER_PART)
         columns = sorted(column.name for column in part if column.null_count() < part.height)
         pairs = [column.split(_SEPARATOR, 1) for column in columns]

@@ -71,7 +71,7 @@ def render_page(document: Record, reports: Sequence[RawReport] = (), comparison:
         style=Markup((folder("templates") / STYLE).read_text(encoding="utf-8")),  # noqa: S704 (a file of ours)
         index=index,
         details=_packed(detail_parts(document, rules, catalogue)),
-        counters=_packed(counter_parts(reports)),
+        counters=_packed(counter_parts(reports, [kernel["id"] for kernel in document["kernels"]])),
         explained=names,
         script=Markup(script),  # noqa: S704 (files of ours)
     )
