@@ -14,8 +14,7 @@ from benchmarks.reports import REPORT
 from benchmarks.timing import Spread, print_table
 from ncuroof.present.documents.analysis import document
 from ncuroof.present.page.render import render_page
-from ncuroof.reading import read
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports, read
 from tests.present import chromium
 
 if TYPE_CHECKING:

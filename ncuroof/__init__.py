@@ -25,8 +25,7 @@ if TYPE_CHECKING:
 
     from ncuroof import model, torch
     from ncuroof.analysis import Analysis
-    from ncuroof.reading import compare, read
-    from ncuroof.reports import Reports
+    from ncuroof.reading import Reports, compare, read
 
 __all__ = ["Analysis", "Reports", "__version__", "compare", "model", "read", "torch"]
 

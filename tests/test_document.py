@@ -10,7 +10,7 @@ import pytest
 import ncuroof
 from ncuroof.present import render
 from ncuroof.present.documents.analysis import document as describe_all
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports
 from ncuroof.words import MemoryLevel, Precision, Verdict
 from tests.support import demo
 from tests.support.raw import raw_report

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import ncuroof
 from ncuroof.ingest.raw_report import RawReport
 from ncuroof.metrics.catalogue import BREAKDOWNS
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports
 from tests.diagnosis.test_caveats import TRIOS
 from tests.support.constructed import Described
 from tests.support.constructed_counters import GROUPS, kernel

@@ -24,8 +24,7 @@ from ncuroof.collect.counts import counts_path
 from ncuroof.errors import ClusterError, NcuroofError, ReportAccessError, ReportNotFoundError
 from ncuroof.fleet import Origin, fleet_rows, of_source
 from ncuroof.ingest.stored import readable, sha256
-from ncuroof.reading import read
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports, read
 
 _CHUNK_BYTES = 1 << 20
 _MOST_REPORTS, _LEAST_TASKS = 8, 4

@@ -31,6 +31,21 @@ if TYPE_CHECKING:
 @click.argument("reports", nargs=-1, required=True, type=click.Path(readable=False, path_type=Path))
 @written_as(*FORMATS)
 @click.option(
+    "-k",
+    "--kernel",
+    metavar="REGEX",
+    help="Show kernels whose demangled name matches anywhere.",
+)
+@click.option(
+    "--nvtx",
+    metavar="REGEX",
+    help="Show launches inside NVTX ranges whose names, joined by / from the outermost, match anywhere.",
+)
+@click.option(
+    "--launch-skip", "skip", type=click.IntRange(min=0), default=0, metavar="N", help="Skip N matching launches first."
+)
+@click.option("--launch-count", "count", type=click.IntRange(min=1), metavar="N", help="Show at most N of them.")
+@click.option(
     "--calibration",
     "calibrations",
     multiple=True,
@@ -57,6 +72,10 @@ def report(  # noqa: PLR0913  an argument per option
     outputs: Outputs,
     *,
     reports: tuple[Path, ...],
+    kernel: str | None,
+    nvtx: str | None,
+    skip: int,
+    count: int | None,
     calibrations: tuple[Path, ...],
     traces: tuple[Path, ...],
     reader: ReaderName,
@@ -66,15 +85,20 @@ def report(  # noqa: PLR0913  an argument per option
 ) -> None:
     """Read REPORTS (.ncu-rep, or the output of ncu --page raw --csv), diagnose every kernel, and write the results.
 
-    Without options: a summary on the terminal, and an HTML page beside the first report.
+    Without options: a summary on the terminal, and an HTML page beside the first report. With -k, --nvtx or --launch-…: the same of
+    some launches, each judged as in the whole run.
     """
     with reading_progress(quiet=quiet) as progress:
         found = read(reports, reader=reader, n_processes=available_cores(), on_progress=progress)
-    keep_inputs([page_beside(reports[0])] if outputs.is_default else outputs.paths, [*reports, *calibrations, *traces])
+    is_part = kernel is not None or nvtx is not None or skip > 0 or count is not None
+    page = page_beside(reports[0], is_part=is_part)
+    keep_inputs([page] if outputs.is_default else outputs.paths, [*reports, *calibrations, *traces])
     if traces:
         found = found.weighted_by(*traces)
     measured = _read_calibrations(calibrations)
     analysis = found.analyse(measured)
+    if is_part:
+        analysis = analysis.select(kernel=kernel, nvtx=nvtx, skip=skip, count=count)
     if not quiet:
         warn(found, analysis)
         _warn_of_unused(calibrations, measured, analysis.measurements.devices)

@@ -7,11 +7,12 @@ from pathlib import Path
 
 import click
 
-from ncuroof.analysis import Analysis, Reports
+from ncuroof.analysis import Analysis
 from ncuroof.cli.options import say, wants_color
 from ncuroof.errors import OutputError
 from ncuroof.present import write
 from ncuroof.present.output import page_beside
+from ncuroof.reading import Reports
 from ncuroof.wording import printable
 
 
@@ -42,7 +43,7 @@ def write_page(analysis: Analysis, report: Path, *, force: bool) -> None:
         OutputError: the page cannot be written, or would replace a file that ncuroof did not write.
     """
     try:
-        page = write(analysis, page_beside(report), "html", force=force)
+        page = write(analysis, page_beside(report, is_part=analysis.selection is not None), "html", force=force)
     except OutputError as error:
         raise OutputError(str(error), hint=f"ncuroof report {shlex.quote(str(report))} -o other.html") from error
     click.echo(f"page: {printable(str(page))}")

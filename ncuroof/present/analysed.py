@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from ncuroof.diagnosis import Diagnosis, Summary, Weighting
+    from ncuroof.diagnosis import Diagnosis, Selection, Summary, Weighting
     from ncuroof.expected import Expected
     from ncuroof.ingest import RawReport
     from ncuroof.metrics import Measurements
@@ -54,6 +54,10 @@ class Analysed(Protocol):
     @property
     def weighting(self) -> Weighting | None:
         """How many launches, and how much of their time, each profiled launch represents; None without a counting run."""
+
+    @property
+    def selection(self) -> Selection | None:
+        """Which launches of a run these are; None if these are all."""
 
     @property
     def groups(self) -> pl.DataFrame:

@@ -33,9 +33,9 @@ _MOST_FOOTER_BYTES = 1 << 24
 """Bytes to read from the end of a Parquet file, where its footer is: that of our widest table takes 64 KiB per 262 144 rows."""
 
 
-def page_beside(report: Path) -> Path:
-    """Return the path of a report's page: beside the report, with the suffix `.html`."""
-    return report.with_suffix(".html")
+def page_beside(report: Path, *, is_part: bool = False) -> Path:
+    """Return the path of a report's page: beside the report, with the suffix `.html`, for a part of the run `.part.html`."""
+    return report.with_suffix(".part.html" if is_part else ".html")
 
 
 def write_whole(path: Path, content: bytes, *, force: bool = False) -> Path:

@@ -16,7 +16,7 @@ from ncuroof.batch.workers import Workers
 from ncuroof.collect.counts import Counts, KernelCount, counts_json
 from ncuroof.errors import DatasetError
 from ncuroof.fleet.questions import overview
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports
 from tests.support.many_reports import small_report
 
 

@@ -7,13 +7,14 @@ import io
 import json
 import os
 import pty
+import re
 import signal
 import subprocess
 import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import polars as pl
 import pytest
@@ -402,7 +403,7 @@ def test_interrupting_exits_130_and_leaves_nothing(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    for step in ("ncuroof.analysis.measure", "ncuroof.present.output_formats.document", "pathlib.Path.replace"):
+    for step in ("ncuroof.reading.measure", "ncuroof.present.output_formats.document", "pathlib.Path.replace"):
         with monkeypatch.context() as patch:
             patch.setattr(step, interrupted)
             assert run_main("report", small, "-o", small.with_name("out.json")) == 130
@@ -462,3 +463,53 @@ def test_several_outputs_are_all_written(tmp_path: Path) -> None:
     assert run_main("report", str(demo.REPORT), "-q", *(word for each in outputs for word in ("-o", str(each)))) == 0
     assert [each.exists() for each in outputs] == [True, True, True]
     assert json.loads(outputs[1].read_bytes())["schema"] == "ncuroof.analysis/1"
+
+
+# ---- a part of the run -------------------------------------------------------------------------------
+
+
+def test_a_part_of_the_run_has_a_page_of_its_own(report: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run_main("report", report) == 0
+    whole = report.with_suffix(".html").read_bytes()
+    capfd.readouterr()
+    assert run_main("report", report, "--launch-skip", "1", "--launch-count", "1") == 0
+    out, _ = capfd.readouterr()
+    part = report.with_suffix(".part.html")
+    assert out.splitlines()[-1] == f"page: {part}"
+    assert "(1 skipped, at most 1): 1 of" in " ".join(out.split())
+    assert part.is_file()
+    assert report.with_suffix(".html").read_bytes() == whole
+
+
+def test_kernels_by_name_keep_their_numbers_in_the_report(
+    report: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    def kernels(*options: str) -> list[dict[str, Any]]:
+        assert run_main("report", report, "--format", "json", *options) == 0
+        found: list[dict[str, Any]] = json.loads(capfdbinary.readouterr().out)["kernels"]
+        return found
+
+    every = kernels()
+    name = every[-1]["name"]
+    wanted = [kernel for kernel in every if name in kernel["name"]]
+    assert 0 < len(wanted) < len(every)
+    found = kernels("-k", re.escape(name))
+    assert [kernel["id"] for kernel in found] == [kernel["id"] for kernel in wanted]
+    assert [kernel["findings"] for kernel in found] == [kernel["findings"] for kernel in wanted]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["-k", "no such kernel"], "no kernel matches 'no such kernel'"),
+        (["-k", "("], "expected a regular expression for the kernel, found '('"),
+        (["--nvtx", "no such range"], "no NVTX range matches 'no such range'"),
+        (["--launch-skip", "100000"], "expected launches after the first 100000"),
+    ],
+)
+def test_filters_that_no_launch_passes_are_refused_before_anything_is_written(
+    report: Path, capfd: pytest.CaptureFixture[str], options: list[str], said: str
+) -> None:
+    assert run_main("report", report, *options) == 2
+    _assert_one_error(capfd, said)
+    assert list(report.parent.iterdir()) == [report]

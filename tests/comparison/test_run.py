@@ -11,7 +11,7 @@ import pytest
 import ncuroof
 from ncuroof.collect.counts import Counts, KernelCount
 from ncuroof.comparison import compare, judge, parse_gate, run_obstacle, total_ns
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports
 from tests.support.raw import raw_report
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "h100-80gb-hbm3"

@@ -7,7 +7,7 @@ import pytest
 from ncuroof.diagnosis import load_rules
 from ncuroof.metrics.families import USER
 from ncuroof.present.texts.kernel_lines import first_clause
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports
 from tests.support.raw import raw_report
 
 FINDINGS = load_rules().findings

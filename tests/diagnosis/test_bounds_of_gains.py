@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from ncuroof.diagnosis import load_rules
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports
 from tests.diagnosis.test_constructed_causes import BUSY, on_wgmma
 from tests.diagnosis.test_findings import add_firing, collect_findings, found, gain_ns, row_for
 from tests.support.constructed_counters import counters

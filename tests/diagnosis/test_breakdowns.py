@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from ncuroof.analysis import Analysis
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports
 from ncuroof.tables import BREAKDOWN_KINDS, BREAKDOWNS
 from tests.diagnosis.test_summary import launch
 from tests.support.raw import raw_report

@@ -12,7 +12,7 @@ import pytest
 from ncuroof.collect.counts import Counts, KernelCount
 from ncuroof.diagnosis import load_rules
 from ncuroof.ingest.raw_report import RAW_WORKLOADS, RawReport
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports
 from tests.support.raw import raw_report
 
 RULES = load_rules()

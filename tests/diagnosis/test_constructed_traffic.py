@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports
 from tests.support.constructed import Accesses, Described
 from tests.support.constructed_counters import counters
 from tests.support.judged import MORE, gains, judged

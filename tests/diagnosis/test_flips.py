@@ -10,7 +10,7 @@ from ncuroof.diagnosis import load_rules
 from ncuroof.diagnosis.vendor import vendor_verdict
 from ncuroof.present.documents.vendor import vendor_block
 from ncuroof.present.page.flip import flip_sentence
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports
 from tests.support.raw import raw_report
 
 PCT = ".avg.pct_of_peak_sustained_elapsed"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports
 from tests.support.raw import raw_report
 
 PCT = ".avg.pct_of_peak_sustained_elapsed"

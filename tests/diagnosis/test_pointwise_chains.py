@@ -13,7 +13,7 @@ import ncuroof
 from ncuroof.analysis import Analysis
 from ncuroof.collect.counts import Counts, KernelCount
 from ncuroof.collect.predecessors import Predecessor
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports
 
 FOLDER = Path(__file__).parents[2] / "fixtures/h100-80gb-hbm3"
 CHAIN = "pointwise_chain"

@@ -12,7 +12,7 @@ from ncuroof.analysis import Analysis
 from ncuroof.collect.counts import Counts, KernelCount
 from ncuroof.diagnosis import select
 from ncuroof.errors import SelectionError
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports
 from tests.support import demo
 from tests.support.constructed import Described
 from tests.support.constructed_counters import kernel

@@ -7,7 +7,7 @@ import ncuroof
 from ncuroof.analysis import Analysis
 from ncuroof.diagnosis import rank_actions, summarise, unit_weights
 from ncuroof.present.output_formats import render
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports
 from ncuroof.tables import FINDINGS, WEIGHTS
 from tests.support.raw import raw_report
 

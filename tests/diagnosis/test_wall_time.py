@@ -10,7 +10,7 @@ from ncuroof.collect.counts import Counts
 from ncuroof.collect.traces.idle_places import Place
 from ncuroof.collect.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from ncuroof.diagnosis.wall_time import wall_time
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports
 from tests.diagnosis.test_weights import COUNTS, LAUNCHES, NAMES
 from tests.support.raw import raw_report
 

@@ -13,7 +13,7 @@ from ncuroof.collect.traces.temporal_breakdown import CountedSteps, Part, Tempor
 from ncuroof.diagnosis.wall_time import WallTime
 from ncuroof.diagnosis.weights import NotRecorded, Weighting
 from ncuroof.present.output_formats import render
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports
 from ncuroof.tables import WEIGHTS
 from tests.support.raw import raw_report
 

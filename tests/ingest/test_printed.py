@@ -17,8 +17,7 @@ from ncuroof.ingest.printed.launches import PUSHED, STARTED, function_name
 from ncuroof.ingest.printed.units import load_printed_units
 from ncuroof.metrics import selection
 from ncuroof.metrics.units import scale
-from ncuroof.reading import read
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports, read
 from tests.support import demo
 from tests.support.ncu import find_ncu, print_page
 from tests.support.printed import IDENTITY, Counters, line, long_table, wide_table

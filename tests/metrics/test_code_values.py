@@ -12,7 +12,7 @@ from ncuroof.ingest.code.arithmetic import OPERATIONS
 from ncuroof.ingest.raw_report import RAW_INSTRUCTIONS, RawReport
 from ncuroof.metrics import measure, selection
 from ncuroof.metrics.code_values import shares_by_lines
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports
 from ncuroof.tables import LINES
 from tests.support.raw import raw_report
 

@@ -6,7 +6,7 @@ import pytest
 
 from ncuroof.present.sentences.doubts import doubts_sentence
 from ncuroof.present.texts.terminal import to_text
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports
 from tests.support.raw import raw_report
 
 PCT = ".avg.pct_of_peak_sustained_elapsed"

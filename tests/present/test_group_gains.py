@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ncuroof.present.texts.brief import brief
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports
 from tests.support.raw import raw_report
 
 PCT = ".avg.pct_of_peak_sustained_elapsed"

@@ -14,7 +14,7 @@ def line(**changes: Any) -> OperatorLine:
         "work_ratio": 1.0, "traffic_ratio": 1.0, "asked_precision": "tensor_bf16", "ran_precision": "tensor_bf16",
         "verdict": "compute", "remarks": [],
     } | changes  # fmt: skip
-    found = operators({"calls": [], "operators": [operator], "modules": [], "utilisation": None})
+    found = operators({"calls": [], "operators": [operator], "modules": [], "utilisation": None}, {})
     assert found is not None
     return found.lines[0]
 
@@ -54,7 +54,7 @@ def test_profiled_calls_are_told_from_those_of_other_sizes() -> None:
 def test_that_modules_count_profiled_launches_only_is_said_where_it_matters() -> None:
     def remark(n_represented: float) -> str:
         block = {"calls": [{"n_represented": n_represented}], "operators": [], "modules": [], "utilisation": None}
-        found = operators(block)
+        found = operators(block, {})
         assert found is not None
         return found.modules_remark
 
@@ -65,4 +65,4 @@ def test_that_modules_count_profiled_launches_only_is_said_where_it_matters() ->
 def test_unknown_is_a_dash() -> None:
     unknown = line(represented_ns=None, above_ns=None, work_ratio=None, traffic_ratio=None)
     assert (unknown.time, unknown.above, unknown.work, unknown.traffic) == ("—",) * 4
-    assert operators(None) is None
+    assert operators(None, {}) is None

@@ -23,7 +23,7 @@ from ncuroof.present.output_formats import render
 from ncuroof.present.page.render import render_page
 from ncuroof.present.texts.brief import brief
 from ncuroof.present.texts.terminal import print_summary, to_text
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports
 from tests.support import demo
 from tests.support.constructed_counters import kernel
 from tests.support.report_writer import METRICS_BY_CHIP, Device, Kernel, Session, write_report

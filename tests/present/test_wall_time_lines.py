@@ -225,8 +225,12 @@ def test_little_idle_time_is_no_sentence(known: dict[str, Any] | None) -> None:
 
 
 def test_what_actions_save_is_a_share_of_what_was_profiled() -> None:
-    assert whole({"covered_frac": 0.5}) == "profiled GPU time"
-    assert whole({"covered_frac": 1.0}) == whole({"covered_frac": None}) == whole(None) == "the run's GPU time"
+    assert whole({"weighting": {"covered_frac": 0.5}}) == "profiled GPU time"
+    assert (
+        whole({"weighting": {"covered_frac": 1.0}})
+        == whole({"weighting": {"covered_frac": None}})
+        == "the run's GPU time"
+    )
 
 
 LATE = [

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ncuroof.metrics import measure
 from ncuroof.present.documents.json_text import json_text
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports
 from ncuroof.roofline import bound, place, profile_by_name, roofline
 from ncuroof.roofline.roofs import narrower_speedup
 from ncuroof.tables import SchemaError

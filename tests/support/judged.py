@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports
 from tests.support.constructed import Described
 from tests.support.constructed_counters import counters
 from tests.support.raw import raw_report

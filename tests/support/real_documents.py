@@ -28,7 +28,7 @@ from ncuroof.present.documents.comparison import comparison_document
 from ncuroof.present.documents.fleet import fleet_document, sql_document
 from ncuroof.present.documents.history import history_document
 from ncuroof.present.documents.projection import projection_document
-from ncuroof.reports import Reports
+from ncuroof.reading import Reports
 from ncuroof.whatif import busy_times, parse_target, project
 from tests.fleet.launches import fleet, launch
 from tests.support import demo
@@ -74,6 +74,7 @@ def documents(folder: Path) -> Mapping[str, list[Document]]:
     counts = json.loads(counts_json(_COUNTS))
     found = [
         ncuroof.read(demo.REPORT).analyse([CALIBRATION]).to_dict(),
+        run.select(count=2).to_dict(),
         ncuroof.read(_with_operators(folder)).analyse().to_dict(),
         ncuroof.read(_lined(folder)).analyse().to_dict(),
         Reports((raw_report({}),)).analyse().to_dict(),

@@ -20,6 +20,7 @@ from ncuroof.present.analysed import Analysed
 from ncuroof.present.documents.expected import expected_document
 from ncuroof.present.documents.json_text import TOOL
 from ncuroof.present.documents.occupancy_limits import with_limits
+from ncuroof.present.documents.selection import selection_document
 from ncuroof.present.documents.vendor import vendor_block, vendor_rules
 from ncuroof.present.documents.weighting import STANDS_FOR, weighting_document
 from ncuroof.present.explanations.quantity_label import quantity_label
@@ -29,7 +30,6 @@ from ncuroof.tables import BREAKDOWN_KINDS
 from ncuroof.words import capability_text
 
 SCHEMA = "ncuroof.analysis/1"
-
 
 Document = dict[str, Any]
 
@@ -75,9 +75,10 @@ def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Documen
         "sources": [_source(report) for report in analysed.reports],
         "devices": _devices(analysed),
         "summary": _summary(analysed.summary)
+        | selection_document(analysed)
         | weighting_document(analysed)
         | _breakdowns(analysed)
-        | {"work": _totals(analysed), "outlook": asdict(found)},
+        | {"work": {row.pop("precision"): row for row in analysed.totals.to_dicts()}, "outlook": asdict(found)},
         "ceilings": analysed.roofline_tables.ceilings.to_dicts(),
         "instruction_ceilings": analysed.roofline_tables.instruction_ceilings.to_dicts(),
         "groups": groups.to_dicts(),
@@ -151,10 +152,6 @@ def _breakdowns(analysed: Analysed) -> Document:
     for row in analysed.breakdowns.iter_rows(named=True):
         by_kind[f"by_{row.pop('kind')}"].append(row)
     return by_kind
-
-
-def _totals(analysed: Analysed) -> Document:
-    return {row.pop("precision"): row for row in analysed.totals.to_dicts()}
 
 
 def _actions(actions: pl.DataFrame) -> list[Document]:

@@ -25,6 +25,7 @@ from ncuroof.present.sentences.doubts import doubts_sentence
 from ncuroof.present.sentences.failed_launches import failed_sentence
 from ncuroof.present.sentences.model_utilisation import mfu_value
 from ncuroof.present.sentences.report_names import names_of_several
+from ncuroof.present.sentences.selection import selection_sentence
 from ncuroof.present.sentences.source_lines import where_sentence
 from ncuroof.present.sentences.wall_time import WallTimeTable, wall_time_tables
 from ncuroof.present.sentences.weighting import not_the_run_sentences, recorded_once_sentence, weighting_sentences
@@ -103,6 +104,7 @@ class PageContext:
     ]
     debug_builds: Annotated[str, "warning that kernels were compiled for debugging, or empty"]
     failed: Annotated[str, "which launches failed to profile and what to do about it, or empty"]
+    selection: Annotated[str, "which launches of the run these are, or empty for all"]
     weighting: Annotated[Sequence[str], "sentences on how sums are weighted, or none"]
     doubts: Annotated[str, "the remark on verdicts that are less certain; empty where there are few"]
     not_the_run: Annotated[Sequence[str], "sentences on why sums differ from those of the run, or none"]
@@ -159,11 +161,12 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
         devices=[_device(index, device, kernels) for index, device in enumerate(document["devices"])],
         headline=headline(document, rules),
         debug_builds=debug_build_sentence(
-            summary["n_debug_builds"], summary["n_kernels"], summary["debug_build_frac"], gpu_time(weighting)
+            summary["n_debug_builds"], summary["n_kernels"], summary["debug_build_frac"], gpu_time(summary)
         ),
         failed=failed_sentence([wording.kernel_name(kernel) for kernel in kernels if kernel["failed"]]),
+        selection=selection_sentence(summary),
         weighting=weighting_sentences(weighting) if weighting else (),
-        doubts=doubts_sentence(summary["doubted_frac"], summary["by_doubt"], gpu_time(weighting)),
+        doubts=doubts_sentence(summary["doubted_frac"], summary["by_doubt"], gpu_time(summary)),
         not_the_run=not_the_run_sentences(weighting, command_lines)
         if weighting
         else list(filter(None, [recorded_once_sentence(command_lines)])),
@@ -172,7 +175,7 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
         verdict_shares=shares,
         time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
         changes=changed,
-        operators=operators(document.get("expected"), weighting),
+        operators=operators(document.get("expected"), summary),
         breakdowns=list(_breakdowns(summary)),
         outlook=outlook(document),
         top_kernels=_top(document, rules, names),
@@ -276,7 +279,7 @@ def _device(index: int, device: Record, kernels: Sequence[Record]) -> tuple[str,
 
 def _totals(document: Record) -> list[tuple[str, str]]:
     summary, utilisation = document["summary"], (document.get("expected") or {}).get("utilisation")
-    mfu = [] if utilisation is None else [("MFU", mfu_value(utilisation, summary.get("weighting")))]
+    mfu = [] if utilisation is None else [("MFU", mfu_value(utilisation, summary))]
     duration_ns, recoverable_ns = summary["duration_ns"], summary["recoverable_ns"]
     recorded = wording.quantity(summary["n_kernels"], "count")
     part = f" ({wording.share(recoverable_ns / duration_ns)})" if recoverable_ns is not None and duration_ns else ""

@@ -56,7 +56,7 @@ def page_index(document: Record, rules: Rules, comparison: Record | None = None)
         "views": {view.name: view.label for view in VIEWS},
         "units": {view.name: {"intensity": view.intensity_unit, "rate": view.rate_unit} for view in VIEWS},
         "levels": {level.value: wording.label(level.value) for level in LEVELS},
-        "gpuTime": gpu_time(document["summary"].get("weighting")),
+        "gpuTime": gpu_time(document["summary"]),
         "verdicts": {name: verdict.title for name, verdict in rules.verdicts.items()} | {"failed": "failed"},
         "findings": {finding["id"]: finding["title"] for kernel in kernels for finding in kernel.get("findings") or ()},
         "families": {

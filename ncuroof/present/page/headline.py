@@ -31,7 +31,7 @@ def headline(document: Record, rules: Rules) -> tuple[str, ...]:
     """Return up to four sentences; fewer where the report lacks data."""
     weighting = document["summary"].get("weighting")
     idle = idle_sentence(weighting, names_of_several(document["sources"]))
-    run, first = [_bound_by(document, rules, gpu_time(weighting)), idle], _to_do(document)
+    run, first = [_bound_by(document, rules, gpu_time(document["summary"])), idle], _to_do(document)
     sentences = [*(reversed(run) if is_mostly_idle(weighting) else run), *first]
     return tuple(sentence for sentence in sentences if sentence)
 
@@ -148,9 +148,8 @@ def _gives(document: Record, most: _Advice) -> str:
     actions, duration_ns = document["actions"], document["summary"]["duration_ns"]
     if not duration_ns:
         return ""
-    weighting = document["summary"].get("weighting")
     all_together = together(document)
-    first = f"That saves up to {wording.share(most.gain_ns / duration_ns)} of {gpu_time(weighting)}"
+    first = f"That saves up to {wording.share(most.gain_ns / duration_ns)} of {gpu_time(document['summary'])}"
     if actions[0].get("needs_more_work"):
         first += f" {PER_WORK}"
     if rest := round(actions[0]["n_launches"] - most.n_launches):

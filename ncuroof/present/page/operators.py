@@ -56,18 +56,18 @@ class Operators:
     modules_remark: Annotated[str, "that modules count profiled launches only, where some represent others; else empty"]
 
 
-def operators(expected: Record | None, weighting: Record | None = None) -> Operators | None:
+def operators(expected: Record | None, summary: Record) -> Operators | None:
     """Return the page's texts for the block `expected` of a document; None where there is none.
 
     Args:
         expected: the document's block.
-        weighting: of the document's summary, with a counting run.
+        summary: the document's.
     """
     if expected is None:
         return None
     lines = expected["operators"]
     return Operators(
-        utilisation=utilisation_sentence(expected["utilisation"], weighting),
+        utilisation=utilisation_sentence(expected["utilisation"], summary),
         lines=[_line(operator) for operator in lines[:_MOST_LINES]],
         n_more=max(len(lines) - _MOST_LINES, 0),
         modules=[_module(module) for module in expected["modules"][:_MOST_LINES] if module["module"] is not None],

@@ -62,7 +62,7 @@ def outlook(document: Mapping[str, Any]) -> Outlook:
     return Outlook(
         idle=idle_line(weighting, largest_frac, names_of_several(document["sources"])),
         actions=action_lines(first),
-        whole=whole(weighting),
+        whole=whole(summary),
         together=together(document),
         beyond_roofline=_BEYOND_ROOFLINE if found["is_beyond_roofline"] else "",
         without_gain=without_gain(found["near_dram_roof_frac"], found["too_short_frac"]),
@@ -96,7 +96,7 @@ def together(document: Mapping[str, Any]) -> str:
     in which no kernel runs, or one that was not profiled. Where the GPU waits for launches, shorter kernels make it wait longer:
     the bound is then far from reachable, and the text says so.
     """
-    found, weighting = document["summary"]["outlook"], document["summary"].get("weighting")
+    summary, found = document["summary"], document["summary"]["outlook"]
     joint_frac, speedup, first = found["joint_frac"], found["joint_speedup"], document["actions"][: found["n_first"]]
     if joint_frac is None or joint_frac >= 1:
         return ""
@@ -108,8 +108,9 @@ def together(document: Mapping[str, Any]) -> str:
     if speedup is None or not _LEAST_SPEEDUP <= speedup < _MOST_SPEEDUP:
         return total
     of_run = "speedup of the whole run" if found["of_run_frac"] < 1 else "speedup"
+    of_run = "speedup of the part" if "selection" in summary else of_run
     of_what, condition = (of_run, "") if n_as_it_is else ("speedup per unit of work", f", {PER_WORK}")
-    faster = f"{of_what} up to {speedup:.3g}×{condition}{_unless_late(weighting)}"
+    faster = f"{of_what} up to {speedup:.3g}×{condition}{_unless_late(summary.get('weighting'))}"
     return f"{total}: {faster}" if total else faster
 
 
@@ -142,16 +143,23 @@ def in_doubt(in_doubt_frac: float | None) -> str:
     return f"not counted: {wording.share(in_doubt_frac)} of the time, in kernels whose results or input are in doubt"
 
 
-def gpu_time(weighting: Mapping[str, Any] | None) -> str:
-    """Return what shares of time refer to, without naming the run: "GPU time", or "profiled GPU time" where that is less."""
-    return "GPU time" if is_whole(weighting) else "profiled GPU time"
+def gpu_time(summary: Mapping[str, Any]) -> str:
+    """Return what shares of time refer to, without naming the run: "GPU time", or which part of it where they cover less."""
+    return _part(summary) or "GPU time"
 
 
-def whole(weighting: Mapping[str, Any] | None) -> str:
-    """Return what the shares of actions refer to: "the run's GPU time", or "profiled GPU time" where that is less."""
-    return "the run's GPU time" if is_whole(weighting) else "profiled GPU time"
+def whole(summary: Mapping[str, Any]) -> str:
+    """Return what the shares of actions refer to: "the run's GPU time", or which part of it where they cover less."""
+    return _part(summary) or "the run's GPU time"
 
 
-def is_whole(weighting: Mapping[str, Any] | None) -> bool:
-    """Return whether the profiled kernels make up the whole GPU time of the run."""
-    return (weighting or {}).get("covered_frac") in {None, 1}
+def is_whole(summary: Mapping[str, Any]) -> bool:
+    """Return whether a document's summary covers the whole GPU time of the run."""
+    return not _part(summary)
+
+
+def _part(summary: Mapping[str, Any]) -> str:
+    """Return the part of a run's GPU time that a document's summary covers; empty where that is all of it."""
+    if "selection" in summary:
+        return "selected GPU time"
+    return "" if summary.get("weighting", {}).get("covered_frac") in {None, 1} else "profiled GPU time"

@@ -10,22 +10,22 @@ _LEAST_EXTRAPOLATED_FRAC = 0.02
 """Least extrapolated share of the needed work to be mentioned: less is lost in rounding (a choice)."""
 
 
-def mfu_line(found: Record | None, weighting: Record | None = None) -> str:
+def mfu_line(found: Record | None, summary: Record) -> str:
     """Return the MFU in one line; empty where it is not known. Arguments as for `utilisation_sentence`."""
-    return "" if found is None else f"MFU {_reached(found, weighting)}"
+    return "" if found is None else f"MFU {_reached(found, summary)}"
 
 
-def mfu_value(found: Record, weighting: Record | None = None) -> str:
+def mfu_value(found: Record, summary: Record) -> str:
     """Return the MFU alone: "about 40.0 % (30.0 % over wall-clock time)". Arguments as for `utilisation_sentence`."""
-    return f"{_share(found)}{_of_wall(found, weighting)}"
+    return f"{_share(found)}{_of_wall(found, summary)}"
 
 
-def utilisation_sentence(found: Record | None, weighting: Record | None = None) -> str:
+def utilisation_sentence(found: Record | None, summary: Record) -> str:
     """Return how much of the peak the model's matrix products reached (MFU), and where the rest went; empty where not known.
 
     Args:
         found: `expected.utilisation` of a document.
-        weighting: of the document's summary: over wall-clock time, products that were not profiled are lacking.
+        summary: the document's: over wall-clock time, products that were not profiled are lacking.
     """
     if found is None:
         return ""
@@ -40,7 +40,7 @@ def utilisation_sentence(found: Record | None, weighting: Record | None = None) 
     ]
     parts = [f"{wording.share(share)} {where}" for share, where in sorted(losses, reverse=True) if share >= 0.005]
     rest = f"the rest goes {', '.join(parts)}." if parts else "nothing is lost."
-    sentence = f"MFU: the model's matrix products reach {_reached(found, weighting)}; {rest}"
+    sentence = f"MFU: the model's matrix products reach {_reached(found, summary)}; {rest}"
     if not _is_extrapolated(found):
         return sentence
     return (
@@ -49,21 +49,21 @@ def utilisation_sentence(found: Record | None, weighting: Record | None = None) 
     )
 
 
-def _reached(found: Record, weighting: Record | None) -> str:
+def _reached(found: Record, summary: Record) -> str:
     """Return which share of which peak was reached: "about 40.0 % of the BF16 tensor peak of 989 TFLOP/s over GPU time"."""
     peak = (
         f"{wording.label(found['precision'])} peak of {wording.flop_rate(found['peak_flop_per_s'], found['precision'])}"
     )
-    return f"{_share(found)} of the {peak} over {gpu_time(weighting)}{_of_wall(found, weighting)}"
+    return f"{_share(found)} of the {peak} over {gpu_time(summary)}{_of_wall(found, summary)}"
 
 
 def _share(found: Record) -> str:
     return f"{'about ' if _is_extrapolated(found) else ''}{wording.share(found['mfu_frac'])}"
 
 
-def _of_wall(found: Record, weighting: Record | None) -> str:
+def _of_wall(found: Record, summary: Record) -> str:
     """Return the share over wall-clock time in parentheses, with a space before; empty where it is not known."""
-    least = "" if is_whole(weighting) else "at least "
+    least = "" if is_whole(summary) else "at least "
     share = found["wall_mfu_frac"]
     return "" if share is None else f" ({least}{wording.share(share)} over wall-clock time)"
 

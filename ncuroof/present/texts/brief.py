@@ -21,6 +21,7 @@ from ncuroof.present.sentences.failed_launches import failed_sentence
 from ncuroof.present.sentences.model_utilisation import mfu_line
 from ncuroof.present.sentences.reached_roofs import reached_roof_lines
 from ncuroof.present.sentences.report_names import names_of_several, with_folders
+from ncuroof.present.sentences.selection import selection_sentence
 from ncuroof.present.sentences.wall_time import wall_time_lines
 from ncuroof.present.sentences.weighting import not_the_run_sentences, recorded_once_sentence, weighting_sentences
 from ncuroof.present.texts.kernel_lines import KernelLine, gpu_label, kernel_lines
@@ -96,7 +97,7 @@ def brief(analysed: Analysed) -> Brief:
         outlook=outlook(entries),
         kernels=tuple(kernel_lines(analysed, entries, shown)),
         n_more=groups.height - shown.height,
-        notes=tuple(_notes(analysed, reports, gpu_time(entries["summary"].get("weighting")))),
+        notes=tuple(_notes(analysed, reports, entries)),
     )
 
 
@@ -104,7 +105,7 @@ def _mfu(analysed: Analysed, entries: Document) -> str:
     if not analysed.measurements.kernels["nvtx"].list.len().sum():
         return ""
     utilisation = analysed.expected.utilisation
-    return "" if utilisation is None else mfu_line(asdict(utilisation), entries["summary"].get("weighting"))
+    return "" if utilisation is None else mfu_line(asdict(utilisation), entries["summary"])
 
 
 def _report_names(analysed: Analysed) -> list[str]:
@@ -163,7 +164,10 @@ def _shares(analysed: Analysed) -> Iterator[VerdictShare]:
         yield VerdictShare(name, titles[name].title, share.share_frac, share.n_launches)
 
 
-def _notes(analysed: Analysed, reports: Sequence[str], of_time: str) -> Iterator[str]:
+def _notes(analysed: Analysed, reports: Sequence[str], entries: Document) -> Iterator[str]:
+    of_time = gpu_time(entries["summary"])
+    if part := selection_sentence(entries["summary"]):
+        yield part
     for report, name in zip(analysed.reports, reports, strict=True):
         if report.damage is not None:
             yield f"{name} is damaged: {report.damage}"
