@@ -108,7 +108,7 @@ def together(document: Mapping[str, Any]) -> str:
     if speedup is None or not _LEAST_SPEEDUP <= speedup < _MOST_SPEEDUP:
         return total
     of_run = "speedup of the whole run" if found["of_run_frac"] < 1 else "speedup"
-    of_run = "speedup of the part" if "selection" in summary else of_run
+    of_run = "speedup of the selection" if "selection" in summary else of_run
     of_what, condition = (of_run, "") if n_as_it_is else ("speedup per unit of work", f", {PER_WORK}")
     faster = f"{of_what} up to {speedup:.3g}×{condition}{_unless_late(summary.get('weighting'))}"
     return f"{total}: {faster}" if total else faster
