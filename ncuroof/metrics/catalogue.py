@@ -12,6 +12,7 @@ from ncuroof.errors import ProfileError
 from ncuroof.metrics.entries import (
     ByLine,
     CrossEntropy,
+    EmbeddingGradient,
     Neighbours,
     OptimizerStep,
     Pair,
@@ -60,6 +61,7 @@ class Catalogue:
         by_line: measures of source lines, including the samples of each stall reason (`stalls.<reason>`).
         neighbours: how launches between two matrix products, and chains of pointwise kernels, are recognised.
         cross_entropy: how a cross-entropy in several kernels is recognised.
+        embedding_gradient: how the sort for an embedding's gradient is recognised.
         optimizer_step: how the step of an optimizer in pointwise kernels is recognised.
         resources: resource by prefix of a counter's name, for each side of Speed of Light ("memory", "compute").
     """
@@ -75,6 +77,7 @@ class Catalogue:
     by_line: Mapping[str, ByLine]
     neighbours: Neighbours
     cross_entropy: CrossEntropy
+    embedding_gradient: EmbeddingGradient
     optimizer_step: OptimizerStep
     resources: Mapping[str, Mapping[str, str]]
 
@@ -183,6 +186,7 @@ def _catalogue(raw: Mapping[str, Any]) -> Catalogue:
         | _samples(stalls, least=float(raw["by_line"]["samples"]["least"])),
         neighbours=Neighbours(**raw["neighbours"]),
         cross_entropy=CrossEntropy(**raw["cross_entropy"]),
+        embedding_gradient=EmbeddingGradient(**raw["embedding_gradient"]),
         optimizer_step=OptimizerStep(**raw["optimizer_step"] | {"parts": tuple(raw["optimizer_step"]["parts"])}),
         resources=raw["resource"],
     )

@@ -190,6 +190,21 @@ class OptimizerStep:
 
 
 @dataclass(frozen=True, slots=True)
+class EmbeddingGradient:
+    """How the launches that sort an embedding's indices for its gradient are recognised: regular expressions for kernel names.
+
+    Attributes:
+        sort: sorts, scans and the numbers 0, 1, 2, …; also of other operators.
+        count: counts of equal indices; of embeddings alone.
+        fill: fills that may run in between.
+    """
+
+    sort: str
+    count: str
+    fill: str
+
+
+@dataclass(frozen=True, slots=True)
 class CrossEntropy:
     """How a cross-entropy that no kernel fuses is recognised, and what its log-softmax moves.
 

@@ -9,6 +9,7 @@ import polars as pl
 from ncuroof.collect.counts import Counts
 from ncuroof.metrics.attention_parts import attention_parts
 from ncuroof.metrics.catalogue import Catalogue
+from ncuroof.metrics.embedding_gradient import embedding_sort
 from ncuroof.metrics.loss_parts import loss_parts
 from ncuroof.metrics.optimizer_steps import optimizer_parts
 from ncuroof.metrics.pointwise_chains import fusable_share
@@ -17,7 +18,7 @@ from ncuroof.metrics.pointwise_chains import fusable_share
 def add_surroundings(
     kernels: pl.DataFrame, work: pl.DataFrame, catalogue: Catalogue, with_gaps: Mapping[int, Counts | None]
 ) -> pl.DataFrame:
-    """Return the table with the quantities that depend on other launches: of attention, optimizers, losses and chains of kernels.
+    """Return the table with the quantities that depend on other launches: of attention, optimizers, losses, embeddings, and chains.
 
     Args:
         kernels: KERNELS with quantities, in the order of the run.
@@ -30,5 +31,6 @@ def add_surroundings(
         *attention_parts(kernels, work, known),
         *optimizer_parts(kernels, known, catalogue.optimizer_step),
         loss_parts(kernels, known, catalogue.cross_entropy),
+        embedding_sort(kernels, catalogue.embedding_gradient),
         fusable_share(kernels, known, with_gaps),
     )

@@ -69,6 +69,11 @@ CASES = [
     ),
     Case("unfused_cross_entropy", "latency", "grid", {"launch.fused_loss_frac": 0, "utilisation.dram": 0.01}, 1),
     Case(
+        "sorted_embedding_gradient", "latency", "grid", {"launch.is_of_embedding_sort": 1}, 1,
+        {"launch.is_of_embedding_sort": (0, None)},
+    ),
+    Case("sorted_embedding_gradient", "overhead", "launch", {"launch.is_of_embedding_sort": 1}, 1),
+    Case(
         "softmax_of_attention", "memory", "dram", {"duration_ns": 5100, "launch.is_between_products": 0}, None,
         {"duration_ns": (4900,), "launch.is_between_products": (1,)},
         (("launch.is_between_products", None, None),),
