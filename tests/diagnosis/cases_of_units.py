@@ -8,8 +8,12 @@ DRAWING = "void at::native::distribution_elementwise_grid_stride_kernel<float, 4
 
 CASES = [
     Case(
-        "fp64_divisions", "compute", "fp64", {"arithmetic.fp64_division_frac": 0.26, "utilisation.fp64": 0.31}, None,
+        "fp64_divisions", "compute", "fp64",
+        {"arithmetic.fp64_division_frac": 0.26, "utilisation.fp64": 0.31, "utilisation.xu": 0.1, "device.fp64_ratio": 0.5},
+        0.26,
         {"arithmetic.fp64_division_frac": (0.24,), "utilisation.fp64": (0.29,)},
+        # 16 approximations per cycle at a utilisation of 1, eight instructions for each, at 32 of FP64 per cycle
+        (("utilisation.xu", 0.05, 0.05 * 16 * 8 / 32), ("device.fp64_ratio", 1 / 64, 0.26)),
     ),
     Case(
         "idle_tensor_cores", "compute", "fp32",
@@ -25,10 +29,10 @@ CASES = [
     Case(
         "idle_tensor_cores", "memory", "l1",
         {"utilisation.tensor": 0, "device.tf32_speedup": 1.25, "device.tensor_speedup": 2, "roofline.vector_flop_frac": 0.052,
-         "utilisation.fp32": 0.1, "utilisation.dram": 0.2},
-        0.5,
+         "utilisation.fp32": 0.1, "utilisation.dram": 0.2, "scheduler.working_frac": 0.95},
+        0.75,  # by DRAM: 0.052 of FP32's peak takes half of that on tensor cores
         {"roofline.vector_flop_frac": (0.048,)},
-        (("utilisation.dram", 0.7, 0.3), ("device.tensor_speedup", 8, 0.8)),
+        (("utilisation.dram", 0.7, 0.25), ("utilisation.dram", 0.02, 0.924)),
         name="matmul(float *)",
     ),
     Case(
@@ -41,8 +45,8 @@ CASES = [
     Case(
         "idle_tensor_cores", "memory", "l1",
         {"utilisation.tensor": 0, "device.tf32_speedup": 8, "device.tensor_speedup": 8, "arithmetic.fp32_issue_frac": 0.128,
-         "roofline.vector_flop_frac": 0.024, "utilisation.fp32": 0.024, "utilisation.dram": 0.01},
-        7 / 8,  # no register tiles: few multiply-adds of many instructions
+         "roofline.vector_flop_frac": 0.024, "utilisation.fp32": 0.024, "utilisation.dram": 0.01, "scheduler.working_frac": 1},
+        0.99,  # no register tiles: few multiply-adds of many instructions
         {"arithmetic.fp32_issue_frac": (0.09,)},
         name="void ReferenceGemm_kernel<signed char>(int)",
     ),
@@ -145,6 +149,20 @@ CASES = [
     Case(
         "random_numbers", "compute", "issue", {"utilisation.compute": 0.62}, None, {"utilisation.compute": (0.58,)},
         name=DRAWING, other_names=("kernel(float *)",), other_limiters=("fp32", "lsu"),
+    ),
+    Case(
+        "inlined_generator", "compute", "issue",
+        {"utilisation.compute": 0.62, "utilisation.memory_side": 0.2, "roofline.vector_flop_frac": 0.3, "utilisation.fp32": 0.5},
+        0.7,
+        {"utilisation.compute": (0.58,)},
+        (("utilisation.fp64", 0.4, 0.6),),
+        name="paths(float *, curandStateXORWOW *)", other_names=(DRAWING, "kernel(float *)"), other_limiters=("fp32", "lsu"),
+    ),
+    Case(
+        "inlined_generator", "compute", "alu",
+        {"utilisation.compute": 0.7, "utilisation.alu": 0.7, "utilisation.issue": 0.6, "scheduler.compute_busy_frac": 0.9}, 0.75,
+        {"utilisation.compute": (0.58,)},
+        name="paths(float *, curandStateXORWOW *)",
     ),
     Case(
         "lsu_instructions", "compute", "lsu",

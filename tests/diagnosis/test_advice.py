@@ -240,6 +240,7 @@ NAMED = {
     "idle_tensor_cores_of_halves": ["volta_sgemm_128x64_nn", "sgemm_tiled(const float *, const float *, float *)"],
     "convolution_without_tensor_cores": ["void conv2d_grouped_direct_kernel<float>"],
     "random_numbers": ["void at::native::(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4>"],
+    "inlined_generator": ["void monte_carlo_euro<Call>(float, float *, curandStateXORWOW *)"],
     "generator_setup": ["void generate_seed_pseudo<rng_config<curandStateXORWOW>>(curandStateXORWOW*)"],
     "type_conversion": [
         "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(LoadWithCast<1>)"

@@ -282,8 +282,9 @@ def test_lanes_that_a_branch_switched_off_are_not_told_twice() -> None:
     "name",
     [
         "void at::native::(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4>",
+        "void at::native::<unnamed>::distribution_elementwise_grid_stride_kernel<float, 4, [lambda(curandStatePhilox4_32_10 *) (i"
+        "nstance 1)]>(long, at::PhiloxCudaState, T3, T4)",
         "fused_dropout_kernel_vec",
-        "void monte_carlo(curandStateXORWOW *, float *)",
         "triton_poi_fused_native_dropout_0",
         "my_rand_kernel",
     ],
@@ -293,6 +294,13 @@ def test_a_generator_of_random_numbers_is_not_told_to_fuse(name: str) -> None:
     assert (kernel["verdict"], kernel["limiter"]) == ("compute", "issue")
     assert gains(kernel)["random_numbers"] is None
     assert "instruction_issue" not in gains(kernel)
+
+
+def test_a_kernel_that_draws_numbers_for_itself_is_told_of_its_instructions() -> None:
+    kernel = judged(replace(BUSY, name="void monte_carlo(curandStateXORWOW *, float *)"))
+    other = judged(replace(BUSY, name="monte_carlo"))
+    assert gains(kernel)["inlined_generator"] == gains(other)["instruction_issue"] > 0
+    assert not {"random_numbers", "instruction_issue"} & set(gains(kernel))
 
 
 @pytest.mark.parametrize("name", ["hash_rows", "load_operand_tile", "redistribution_kernel", "randomized_svd"])

@@ -200,12 +200,11 @@ def test_random_numbers_are_told_by_names_that_draw_them(name: str, draws: bool)
     ("name", "is_philox"),
     [
         ("void monte_carlo_euro<Call>(float, float *, curandStateXORWOW *)", False),
-        ("dropout(float *)", False),
         ("paths(curandStatePhilox4_32_10 *)", True),
     ],
 )
 def test_four_numbers_of_a_call_are_for_a_generator_that_has_them(name: str, is_philox: bool) -> None:
-    advice = RULES.findings["random_numbers"].advice.text("user", name)
+    advice = RULES.findings["inlined_generator"].advice.text("user", name)
     assert ("all four numbers" in advice) is is_philox
     assert ("Philox" in advice) is is_philox
     assert "-use_fast_math" in advice

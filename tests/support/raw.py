@@ -14,7 +14,10 @@ EMPTY_SESSION = Session(None, None, None, None, None, None, None, (), (), (), ()
 
 
 def raw_report(*kernels: Mapping[str, float | str], names: Sequence[str] | None = None) -> RawReport:
-    """Return a report whose kernels have these counters; percentages are recognised by their names, as in a file."""
+    """Return a report whose kernels have these counters; percentages are recognised by their names, as in a file.
+
+    A name without parameters gets none, `()`, in its demangled form.
+    """
     texts = {BREAKDOWNS["memory"], BREAKDOWNS["compute"], DEVICE_NAME}
     texts |= {name for kernel in kernels for name, value in kernel.items() if isinstance(value, str)}
     counters = sorted({name for kernel in kernels for name in kernel} - texts)
@@ -25,7 +28,7 @@ def raw_report(*kernels: Mapping[str, float | str], names: Sequence[str] | None 
         session=EMPTY_SESSION,
         workloads=pl.DataFrame(
             [
-                (label, f"{label}()", None, "kernel", [], len(kernel), 0)
+                (label, label if label.endswith(")") else f"{label}()", None, "kernel", [], len(kernel), 0)
                 for label, kernel in zip(labels, kernels, strict=True)
             ],
             schema=RAW_WORKLOADS,
