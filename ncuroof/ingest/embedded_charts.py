@@ -100,9 +100,8 @@ def read_charts(content: Content, framing: Framing) -> tuple[EmbeddedChart, ...]
 
 def _results(content: Content, framing: Framing) -> Iterator[tuple[Part, int]]:
     """Yield each workload's encoded message, and the number of the field that holds its sections."""
-    for block in framing.blocks:
-        for kind, span in block.results:
-            yield part(content, *span), _KERNEL_SECTIONS if kind == "kernel" else _OTHER_SECTIONS
+    for kind, span in framing.results:
+        yield part(content, *span), _KERNEL_SECTIONS if kind == "kernel" else _OTHER_SECTIONS
 
 
 def _of_section(section: memoryview) -> Iterator[EmbeddedChart]:

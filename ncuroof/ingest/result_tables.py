@@ -14,6 +14,9 @@ LEAST_VALUE, GREATEST_VALUE = 1e-30, 1e30
 """Magnitudes that no counter but zero comes close to, in any unit; products and ratios of a few values within them stay finite.
 Anything outside, NaN and infinity is treated as missing: only failed collection or corrupted bits produce it."""
 
+RULE_SCOPES = {1: "local", 2: "global"}
+"""What the estimated speedup of a rule is of, by NVIDIA's numbering."""
+
 
 @dataclass(slots=True)
 class ResultTables:
