@@ -118,18 +118,7 @@ def weigh(kernels: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> W
         .group_by(SAME_LAUNCH)
         .agg(pl.len().alias("n_recorded"), pl.col("duration_ns").sum())
     )
-    by_kernel = counted.join(whole, on=SAME_LAUNCH, how="inner").select(
-        *SAME_LAUNCH,
-        (pl.col("n_counted") / pl.col("n_recorded")).alias("n_represented"),
-        pl.when(pl.col("duration_ns") > 0)
-        .then(pl.col("counted_ns") / pl.col("duration_ns"))
-        .otherwise(pl.col("n_counted") / pl.col("n_recorded"))
-        .alias("weight"),
-        "counted_ns",
-        (pl.col("counted_ns") / pl.col("n_counted")).alias("counted_average_ns"),
-        "counted_shortest_ns",
-        "counted_longest_ns",
-    )
+    by_kernel = _stood_for(counted, whole)
     matched = recorded.join(by_kernel, on=SAME_LAUNCH, how="left", maintain_order="left")
     foreign = _foreign(matched, counts_by_source)
     wall_times = tuple(
@@ -143,9 +132,8 @@ def weigh(kernels: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> W
     is_unmatched = matched["weight"].is_null() & matched["source"].is_in(has_counts) & ~matched["failed"]
     total_ns = float(counted["counted_ns"].sum())
     return Weighting(
-        weights=matched.with_columns(pl.col("n_represented", "weight").fill_null(1.0)).pipe(
-            conform, WEIGHTS
-        ),  # not counted: represents itself
+        # A launch that was not counted represents itself.
+        weights=matched.with_columns(pl.col("n_represented", "weight").fill_null(1.0)).pipe(conform, WEIGHTS),
         n_launches=int(counted["n_counted"].sum()),
         duration_ns=total_ns,
         covered_frac=round(float(by_kernel["counted_ns"].sum()) / total_ns, 12) if total_ns else None,
@@ -155,6 +143,27 @@ def weigh(kernels: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> W
         foreign=foreign,
         uncounted_frac=_time_frac(matched, pl.col("weight").is_null()),
         timed_frac=_time_frac(matched, pl.col("weight").is_not_null() & pl.col("source").is_in(timed)),
+    )
+
+
+def _stood_for(counted: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
+    """Return, per kernel and shape that was profiled, the columns of WEIGHTS, and the counted time.
+
+    Args:
+        counted: as `_counted` returns it.
+        whole: `n_recorded` and `duration_ns` of the profiled launches of each kernel and shape.
+    """
+    return counted.join(whole, on=SAME_LAUNCH, how="inner").select(
+        *SAME_LAUNCH,
+        (pl.col("n_counted") / pl.col("n_recorded")).alias("n_represented"),
+        pl.when(pl.col("duration_ns") > 0)
+        .then(pl.col("counted_ns") / pl.col("duration_ns"))
+        .otherwise(pl.col("n_counted") / pl.col("n_recorded"))
+        .alias("weight"),
+        "counted_ns",
+        (pl.col("counted_ns") / pl.col("n_counted")).alias("counted_average_ns"),
+        "counted_shortest_ns",
+        "counted_longest_ns",
     )
 
 
