@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import polars as pl
 
+from ncuroof.collect.calibration import Calibration
 from ncuroof.metrics import Measurements
 from ncuroof.roofline.bounds import bound
 from ncuroof.roofline.ceilings import ceilings
@@ -17,9 +17,6 @@ from ncuroof.roofline.instructions import instruction_ceilings, place_instructio
 from ncuroof.roofline.points import place
 from ncuroof.roofline.roof_shares import by_device, roof_shares
 from ncuroof.words import MemoryLevel, capability_text
-
-if TYPE_CHECKING:
-    from ncuroof.collect.calibration import Calibration
 
 _MOSTLY = 0.5
 _TMA_IN_USE_FRAC = 0.01
