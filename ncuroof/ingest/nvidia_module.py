@@ -28,6 +28,7 @@ from ncuroof.ingest.result_tables import (
     RULE_SCOPES,
     ResultTables,
     instances_text,
+    without_columns,
 )
 from ncuroof.ingest.stored import readable
 
@@ -55,7 +56,7 @@ class _Columns:
 
     def frame(self, n_rows: int, dtype: type[pl.DataType]) -> pl.DataFrame:
         if not self.cells:
-            return pl.DataFrame({"": [None] * n_rows}).select([])
+            return without_columns(n_rows)
         return pl.DataFrame(
             [
                 pl.Series(name, cells + [None] * (n_rows - len(cells)), dtype=dtype, strict=False)

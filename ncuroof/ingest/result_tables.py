@@ -30,6 +30,11 @@ class ResultTables:
     sections: tuple[str, ...]
 
 
+def without_columns(n_rows: int) -> pl.DataFrame:
+    """Return a table of rows without columns."""
+    return pl.DataFrame({"": [None] * n_rows}).select([])
+
+
 def instances_text(values: Iterable[tuple[str, float]]) -> str:
     """Return the values of a counter's instances as text, sorted by name: "HMMA.16816.F32 4096 HMMA.1688.F32 32".
 
