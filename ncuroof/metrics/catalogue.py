@@ -82,23 +82,12 @@ class Catalogue:
         """Return all quantities: those with formulas, then those that other code computes, which have no sources."""
         return self.quantities + self.computed
 
-    def quantity(self, name: str) -> Quantity:
-        """Return the quantity with formulas called `name`.
-
-        Raises:
-            ProfileError: there is no such quantity.
-        """
-        for quantity in self.quantities:
-            if quantity.name == name:
-                return quantity
-        raise ProfileError(f"metrics.toml: no quantity {name!r}")
-
     def pairs(self, name: str) -> tuple[Pair, ...]:
         """Return the pairs of `bandwidth.<level>` or `work.<precision>`; none for any other name."""
         table, _, key = name.partition(".")
         return {"bandwidth": self.bandwidth, "work": self.work}.get(table, {}).get(key, ())
 
-    def named(self, name: str) -> Quantity:
+    def quantity(self, name: str) -> Quantity:
         """Return the quantity called `name`, also if other code computes it or it is `bandwidth.<level>` or `work.<precision>`.
 
         Raises:
