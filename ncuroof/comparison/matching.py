@@ -155,7 +155,7 @@ def match(before: Run, after: Run) -> Matching:
         *((stage, ~is_numbered) for stage in _BY_NAME),
         *((stage, is_numbered) for stage in _BY_WORK),
         *((stage, is_numbered & ~is_renumbered) for stage in _BY_NUMBER),
-        *((stage, True) for stage in _BY_REST),
+        *((stage, pl.lit(value=True)) for stage in _BY_REST),
     )
     for stage, of_these in stages:
         left, right = (each.filter(of_these) for each in groups)

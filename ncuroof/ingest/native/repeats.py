@@ -135,7 +135,8 @@ def _unpacked(ranges: Sequence[_Range], formats: Sequence[str]) -> Callable[...,
     layout, position = "<", 0
     for place in order:
         start, end = ranges[place]
-        layout, position = f"{layout}{start - position}x{formats[place]}", end
+        layout += f"{start - position}x{formats[place]}"
+        position = end
     unpack = struct.Struct(layout).unpack_from
     if order == list(range(len(ranges))):
         return unpack

@@ -229,35 +229,29 @@ def _machine_code(image: bytes, cleaning: Cleaning) -> bytes | None:
 _comments, _call_stack = removed("comments"), removed("call stacks")
 _symbols = message({1: _kernel_name})
 
-_source = message(
-    {
-        2: where_kept("source", "source code", kept("source code")),
-        3: where_kept(
-            "ptx", "PTX code", changed("paths in PTX code", lambda ptx, cleaning: masked(ptx, cleaning.needles))
-        ),
-        4: _machine_code,
-        8: where_kept("source", "source files", message({1: message({1: _file, 2: kept("source code")})})),
-        9: where_kept("sass", "machine code symbols", message({1: _symbols, 2: _symbols})),
-    }
-)
+_SOURCE: Mapping[int, Rule] = {
+    2: where_kept("source", "source code", kept("source code")),
+    3: where_kept("ptx", "PTX code", changed("paths in PTX code", lambda ptx, cleaning: masked(ptx, cleaning.needles))),
+    4: _machine_code,
+    8: where_kept("source", "source files", message({1: message({1: _file, 2: kept("source code")})})),
+    9: where_kept("sass", "machine code symbols", message({1: _symbols, 2: _symbols})),
+}
 
-_kernel = message(
-    {
-        **dict.fromkeys((5, 6, 7), _kernel_name),
-        **dict.fromkeys((9, 10, 11, 25), _numbers),
-        12: _comments,
-        13: _metric,
-        15: _source,
-        17: _definition,
-        18: _comments,
-        19: _rule,
-        21: _nvtx,
-        24: message({2: _label}),
-        26: _label,
-        27: _label,
-        28: _call_stack,
-    }
-)
+KERNEL: Mapping[int, Rule] = {
+    **dict.fromkeys((5, 6, 7), _kernel_name),
+    **dict.fromkeys((9, 10, 11, 25), _numbers),
+    12: _comments,
+    13: _metric,
+    15: message(_SOURCE),
+    17: _definition,
+    18: _comments,
+    19: _rule,
+    21: _nvtx,
+    24: message({2: _label}),
+    26: _label,
+    27: _label,
+    28: _call_stack,
+}
 
 _RANGE_ALIKE: Mapping[int, Rule] = {3: _comments, 4: _metric, 7: _definition, 8: _comments, 10: _nvtx}
 
@@ -275,8 +269,8 @@ _GRAPH: Mapping[int, Rule] = {
 _COMMAND_LIST: Mapping[int, Rule] = {**_GRAPH, 18: _kernel_name, 20: message({1: _numbers, 2: _numbers}), 21: _rule}
 
 ENTRY_BY_KIND: Mapping[str, Rule] = {
-    "source": _source,
-    "kernel": _kernel,
+    "source": message(_SOURCE),
+    "kernel": message(KERNEL),
     "range": message(_RANGE),
     "cmdlist": message(_COMMAND_LIST),
     "graph": message(_GRAPH),
