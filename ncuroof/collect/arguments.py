@@ -11,10 +11,9 @@ from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.plan import Plan
 from ncuroof.collect.programs import Program
 from ncuroof.collect.request import Request
-from ncuroof.collect.settings import Settings, Version
+from ncuroof.collect.settings import Settings, Version, version_text
 from ncuroof.errors import ProfileRequestError
 
-_KERNEL_REPLAY = "kernel"
 _BOOST = "--clock-control boost"
 
 
@@ -108,18 +107,13 @@ def kernel_pattern(request: Request, selection: Selection, settings: Settings) -
     searches anywhere in the name. A test with the real ncu, which applies the same option to reports that it imports, shows that it
     accepts the negative lookahead.
     """
-    excluded = f"(?!.*(?:{settings.collectives}))" if leaves_collectives_out(request) else ""
+    excluded = f"(?!.*(?:{settings.collectives}))" if request.leaves_collectives_out else ""
     if selection.functions:
         named = _in_mangled if selection.by_mangled_names else _are_names
         return f"^{excluded}{named(selection.functions)}"
     if request.kernels:
         return f"^{excluded}.*(?:{'|'.join(map(_with_flags_inside, request.kernels))})"
     return f"^{excluded}" if excluded else None
-
-
-def leaves_collectives_out(request: Request) -> bool:
-    """Return whether kernels that wait for other GPUs are skipped: replayed alone, they would wait forever."""
-    return not request.with_collectives and request.replay_mode == _KERNEL_REPLAY
 
 
 def _are_names(functions: Sequence[str]) -> str:
@@ -191,7 +185,7 @@ def _has(option: str, settings: Settings, version: Version) -> bool:
 
 
 def _too_old(option: str, settings: Settings, ncu_version: Version) -> ProfileRequestError:
-    since, found = (".".join(map(str, version)) for version in (settings.option_since[option], ncu_version))
+    since, found = map(version_text, (settings.option_since[option], ncu_version))
     return ProfileRequestError(
         f"{option} needs ncu {since} or later, found {found}",
         hint="point NCUROOF_NCU to a newer ncu, or record every launch with --no-per-shape"

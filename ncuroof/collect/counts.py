@@ -57,6 +57,11 @@ class KernelCount:
     longest_ns: float | None = None
     predecessors: tuple[Predecessor, ...] | None = None
 
+    @property
+    def key(self) -> KernelKey:
+        """Name, grid and block."""
+        return self.name, self.grid, self.block
+
     def with_launches_of(self, other: KernelCount) -> KernelCount:
         """Return the launches of both together; they must be of the same kernel and shape."""
         ends = (self.shortest_ns, self.longest_ns, other.shortest_ns, other.longest_ns)
@@ -176,8 +181,8 @@ def together(counts: Iterable[Counts]) -> Counts:
         return all_counts[0]
     totals: dict[KernelKey, KernelCount] = {}
     for kernel in (kernel for each in all_counts for kernel in each.kernels):
-        key = (kernel.name, kernel.grid, kernel.block)
-        totals[key] = totals[key].with_launches_of(kernel) if key in totals else kernel
+        known = totals.get(kernel.key)
+        totals[kernel.key] = kernel if known is None else known.with_launches_of(kernel)
     return replace(all_counts[0], kernels=_by_time(totals.values()), breakdown=None)
 
 
@@ -187,7 +192,7 @@ def _by_time(kernels: Iterable[KernelCount]) -> tuple[KernelCount, ...]:
 
 def counts_json(counts: Counts) -> bytes:
     """Return the document `ncuroof.counts/1`."""
-    places = {(kernel.name, kernel.grid, kernel.block): place for place, kernel in enumerate(counts.kernels)}
+    places = {kernel.key: place for place, kernel in enumerate(counts.kernels)}
     document = {
         "schema": SCHEMA,
         "source": counts.source,
@@ -205,10 +210,7 @@ def counts_json(counts: Counts) -> bytes:
                 "shortest_ns": kernel.shortest_ns,
                 "longest_ns": kernel.longest_ns,
                 "predecessors": kernel.predecessors
-                and [
-                    {"kernel": places[each.name, each.grid, each.block], "n_launches": each.n_launches}
-                    for each in kernel.predecessors
-                ],
+                and [{"kernel": places[each.key], "n_launches": each.n_launches} for each in kernel.predecessors],
             }
             for kernel in counts.kernels
         ],
@@ -254,7 +256,7 @@ def _kernels(entries: Sequence[Mapping[str, Any]]) -> tuple[KernelCount, ...]:
         place, n_launches = int(entry["kernel"]), int(entry["n_launches"])
         if not (0 <= place < len(kernels) and 1 <= n_launches <= most):
             raise ValueError(f"{n_launches} launches after kernel {place}")
-        return Predecessor(kernels[place].name, kernels[place].grid, kernels[place].block, n_launches)
+        return Predecessor(*kernels[place].key, n_launches)
 
     return tuple(
         kernel

@@ -22,7 +22,7 @@ from ncuroof.collect.machine import (
     output_of,
     parse_gpus,
 )
-from ncuroof.collect.settings import Settings, Version
+from ncuroof.collect.settings import Settings, Version, version_text
 from ncuroof.errors import NcuNotFoundError
 from ncuroof.words import capability_text
 
@@ -126,16 +126,11 @@ def _ncu(machine: Surroundings, settings: Settings) -> Check:
         version = machine.version(path)
     except NcuNotFoundError as error:
         return Check("ncu", FAILED, str(error), _fix_of_ncu(machine, error.hint or ""))
-    said = ".".join(map(str, version))
+    said = f"{path}, version {version_text(version)}"
     if version < settings.oldest_ncu:
-        oldest = ".".join(map(str, settings.oldest_ncu))
-        return Check(
-            "ncu",
-            FAILED,
-            f"{path}, version {said}: ncu {oldest} or later is needed",
-            _fix_of_ncu(machine, "install a newer Nsight Compute, or point NCUROOF_NCU to a newer ncu"),
-        )
-    return Check("ncu", OK, f"{path}, version {said}")
+        fix = _fix_of_ncu(machine, "install a newer Nsight Compute, or point NCUROOF_NCU to a newer ncu")
+        return Check("ncu", FAILED, f"{said}: ncu {version_text(settings.oldest_ncu)} or later is needed", fix)
+    return Check("ncu", OK, said)
 
 
 def _fix_of_ncu(machine: Surroundings, other: str) -> str:
@@ -174,41 +169,40 @@ def _chips(machine: Surroundings) -> frozenset[str]:
 
 
 def _devices(gpus: tuple[Gpu, ...], chips: frozenset[str], settings: Settings) -> list[Check]:
-    checks = []
-    for number, gpu in enumerate(gpus):
-        name = f"GPU {number}"
-        if gpu.capability is None:
-            checks.append(Check(name, UNKNOWN, f"{gpu.name}, compute capability not reported"))
-            continue
-        said = f"{gpu.name}, compute capability {capability_text(gpu.capability)}"
-        if gpu.capability < settings.oldest_capability:
-            oldest = capability_text(settings.oldest_capability)
-            checks.append(Check(name, FAILED, f"{said}: Nsight Compute supports {oldest} and later", _ELSEWHERE))
-        elif chips and gpu.capability in settings.chips and settings.chips[gpu.capability] not in chips:
-            checks.append(Check(name, FAILED, f"{said}: this ncu does not support it", _NEWER_NCU))
-        elif gpu.capability not in settings.capabilities:
-            checks.append(
-                Check(
-                    name,
-                    WARNING,
-                    f"{said}: ncuroof has no counter list for it",
-                    "only counters that every listed chip has are collected; --level full collects NVIDIA's own sets",
-                )
-            )
-        else:
-            checks.append(Check(name, OK, said))
-        if gpu.is_mig:
-            checks.append(
-                Check(
-                    f"{name}, MIG",
-                    WARNING,
-                    "MIG instances: units that they share cannot be counted, and clocks cannot be locked",
-                    "keep --clock-control none; if DRAM counters are missing, profile on a whole GPU",
-                )
-            )
+    checks = [check for number, gpu in enumerate(gpus) for check in _device(f"GPU {number}", gpu, chips, settings)]
     if all(check.state == FAILED for check in checks):
         return checks
     return [replace(check, state=WARNING) if check.state == FAILED else check for check in checks]  # another GPU works
+
+
+def _device(name: str, gpu: Gpu, chips: frozenset[str], settings: Settings) -> list[Check]:
+    if gpu.capability is None:
+        return [Check(name, UNKNOWN, f"{gpu.name}, compute capability not reported")]
+    mig = Check(
+        f"{name}, MIG",
+        WARNING,
+        "MIG instances: units that they share cannot be counted, and clocks cannot be locked",
+        "keep --clock-control none; if DRAM counters are missing, profile on a whole GPU",
+    )
+    return [_support(name, gpu.name, gpu.capability, chips, settings), *([mig] if gpu.is_mig else [])]
+
+
+def _support(name: str, product: str, capability: int, chips: frozenset[str], settings: Settings) -> Check:
+    """Check whether Nsight Compute, this ncu and ncuroof know the chip."""
+    said = f"{product}, compute capability {capability_text(capability)}"
+    if capability < settings.oldest_capability:
+        oldest = capability_text(settings.oldest_capability)
+        return Check(name, FAILED, f"{said}: Nsight Compute supports {oldest} and later", _ELSEWHERE)
+    if chips and capability in settings.chips and settings.chips[capability] not in chips:
+        return Check(name, FAILED, f"{said}: this ncu does not support it", _NEWER_NCU)
+    if capability not in settings.capabilities:
+        return Check(
+            name,
+            WARNING,
+            f"{said}: ncuroof has no counter list for it",
+            "only counters that every listed chip has are collected; --level full collects NVIDIA's own sets",
+        )
+    return Check(name, OK, said)
 
 
 def _permission(machine: Surroundings, *, has_gpu: bool) -> Check:

@@ -25,12 +25,12 @@ def read_status(path: Path) -> list[dict[str, Any]]:
 
 def refused(journals: Iterable[Journal]) -> str | None:
     """Return why the runner ended the script before its first step; None if it did not."""
-    return next((str(each["why"]) for journal in journals for each in journal if each.get("event") == "refused"), None)
+    return next((str(each["why"]) for journal in journals for each in _of(journal, "refused")), None)
 
 
 def is_cut_off(journals: Iterable[Journal]) -> bool:
     """Return whether, with traces missing, a full disk is the reason: a journal is empty, or says that a trace was written."""
-    return any(not journal or any(each.get("event") == "counted" for each in journal) for journal in journals)
+    return any(not journal or _of(journal, "counted") for journal in journals)
 
 
 def why_not_counted(journals: Iterable[Journal]) -> str:
@@ -43,13 +43,12 @@ def why_not_counted(journals: Iterable[Journal]) -> str:
     return "PyTorch did not use the GPU in the script's own process"
 
 
-def steps_hint(request: Request, journal: Sequence[Mapping[str, Any]]) -> str | None:
+def steps_hint(request: Request, journal: Journal) -> str | None:
     """Return what to do if the requested steps were not seen on the GPU; None if they were, or none were requested."""
     if request.steps is None or not journal:
         return None
-    n_steps = sum(entry.get("event") == "step" for entry in journal)
-    is_open = any(entry.get("event") == "start" for entry in journal)
-    if is_open and (n_steps or request.steps.first > 1):
+    n_steps = len(_of(journal, "step"))
+    if _of(journal, "start") and (n_steps or request.steps.first > 1):
         return None
     if n_steps >= request.steps.first:
         return (
@@ -62,23 +61,28 @@ def steps_hint(request: Request, journal: Sequence[Mapping[str, Any]]) -> str | 
         else f"the script made no step ({request.steps.of}) in its own process, and steps of processes that it "
         "starts are not counted; "
     )
-    n_others = sum(entry.get("n_steps", 0) for entry in journal if entry.get("event") == "passed-over")
+    n_others = sum(entry.get("n_steps", 0) for entry in _of(journal, "passed-over"))
     others = f"{n_others} steps of other optimizers do not count; " if n_others else ""
-    if not n_steps and request.steps.of not in ("optimizer", "dataloader"):
+    if not n_steps and request.steps.are_calls:
         others = "a function that a decorator keeps for itself, as a registry does, is called uncounted: name one that it calls; "
     return f"{made}{others}--step-of sets what counts as a step"
 
 
-def cut_short(request: Request, journal: Sequence[Mapping[str, Any]]) -> str | None:
+def cut_short(request: Request, journal: Journal) -> str | None:
     """Return a warning if the script ended before the last of the wanted steps; None if not."""
-    steps, stop = request.steps, next((entry for entry in journal if entry.get("event") == "stop"), None)
-    if steps is None or stop is None or stop["after"] >= steps.last:
+    steps, stops = request.steps, _of(journal, "stop")
+    if steps is None or not stops or stops[0]["after"] >= steps.last:
         return None
-    n_steps = stop["after"]
+    n_steps = stops[0]["after"]
     return (
         f"the script ended after step {n_steps}: {n_steps - steps.first + 1} of the "
         f"{steps.last - steps.first + 1} steps of --step {steps.text} were seen"
     )
+
+
+def _of(journal: Journal, event: str) -> list[Mapping[str, Any]]:
+    """Return the entries of an event."""
+    return [entry for entry in journal if entry.get("event") == event]
 
 
 def counted_steps(wanted: Steps, journal: Iterable[Mapping[str, Any]]) -> CountedSteps | None:

@@ -14,6 +14,9 @@ _ALIASES = {"true": "1", "false": "0"}
 _FILLERS = frozenset({"instance", "enum", "struct", "class", "void", "const"})
 """Words that only one of the two demanglers writes, or that they put in different places."""
 
+_DEPTH = {"<": 1, "(": 1, ">": -1, ")": -1}
+"""By how much a bracket changes how deep what follows is nested."""
+
 _NESTED = re.compile(r"_Z(?:N[rVK]*[RO]?)?")
 _PART = re.compile(r"(?:St)?L?(\d{1,5})")
 """What precedes an identifier in a mangled name: `St` for `std::`, `L` for internal linkage, its length."""
@@ -61,7 +64,7 @@ def _declared(name: str) -> str:
     """Return the declaration without its return type: the last word outside of brackets."""
     depth, start = 0, 0
     for place, letter in enumerate(name):
-        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(letter, 0)
+        depth += _DEPTH.get(letter, 0)
         if letter == " " and depth == 0:
             start = place + 1
     return name[start:]
@@ -76,7 +79,7 @@ def _head(name: str) -> str:
             following = declared[_end_of_bracket(declared, place) :]
             if not following.startswith("::"):  # else a class's, and the function follows
                 return declared[:place]
-        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(letter, 0)
+        depth += _DEPTH.get(letter, 0)
     return declared
 
 
@@ -84,7 +87,7 @@ def _end_of_bracket(text: str, start: int) -> int:
     """Return the place after the bracket that closes the one at `start`; the end of the text if none does."""
     depth = 0
     for place in range(start, len(text)):
-        depth += {"<": 1, "(": 1, ">": -1, ")": -1}.get(text[place], 0)
+        depth += _DEPTH.get(text[place], 0)
         if depth == 0:
             return place + 1
     return len(text)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ncuroof.collect.arguments import Selection, kernel_pattern, leaves_collectives_out
+from ncuroof.collect.arguments import Selection, kernel_pattern
 from ncuroof.collect.counts import Counts, KernelCount, covering, functions_of
 from ncuroof.collect.kernel_names import function_name
 from ncuroof.collect.plan import Plan
@@ -26,29 +26,8 @@ def select_launches(request: Request, plan: Plan, settings: Settings, counts: Co
         ProfilingError: no counted kernel passes the filters.
         ProfileRequestError: a pattern of --kernel is not a regular expression, or CUDA graphs were traced as a whole.
     """
-    if request.graph_profiling == "node" and any(kernel.name == WHOLE_GRAPH for kernel in counts.kernels):
-        raise ProfileRequestError(
-            "--trace: expected single kernels, found CUDA graphs traced as a whole",
-            hint="trace again with nsys profile --cuda-graph-trace=node",
-        )
-    pattern = kernel_pattern(request, Selection(), settings)
-    collectives = re.compile(settings.collectives) if leaves_collectives_out(request) else None
-    wanted = Counts(
-        tuple(
-            kernel
-            for kernel in counts.kernels
-            if _passes(kernel.name, pattern, in_whole_name=request.asks_for_whole_names)
-            and not (collectives and collectives.search(kernel.name))
-        ),
-        counts.steps,
-    )
-    if not wanted.kernels:
-        raise ProfilingError(
-            f"none of the {len(counts.kernels)} counted kernels and shapes passes the filters (no-kernels)",
-            hint="--kernel searches the function name, or the whole demangled name if it contains < > or ::; "
-            f"the function that takes longest is {function_name(counts.kernels[0].name):.80}",
-        )
-    is_long = sum(kernel.n_launches for kernel in wanted.kernels) > settings.per_shape_from_launches
+    wanted = _wanted(request, settings, counts)
+    is_long = wanted.n_launches > settings.per_shape_from_launches
     is_part = request.trace is not None and request.steps is None  # the run may be much longer than the trace
     per_shape = is_long or is_part if request.per_shape is None else request.per_shape
     functions: tuple[str, ...] = ()
@@ -66,6 +45,34 @@ def select_launches(request: Request, plan: Plan, settings: Settings, counts: Co
         f"{_recorded(request, chosen, counts, per_shape=per_shape)}{_cost(request, chosen, plan, settings, per_shape=per_shape)}"
     )
     return selection if request.count is None else replace(selection, n_launches=None), sentence
+
+
+def _wanted(request: Request, settings: Settings, counts: Counts) -> Counts:
+    """Return the counts of the kernels that pass the filters.
+
+    Raises:
+        ProfilingError, ProfileRequestError: as in `select_launches`.
+    """
+    if request.graph_profiling == "node" and any(kernel.name == WHOLE_GRAPH for kernel in counts.kernels):
+        raise ProfileRequestError(
+            "--trace: expected single kernels, found CUDA graphs traced as a whole",
+            hint="trace again with nsys profile --cuda-graph-trace=node",
+        )
+    pattern = kernel_pattern(request, Selection(), settings)
+    collectives = re.compile(settings.collectives) if request.leaves_collectives_out else None
+    passing = tuple(
+        kernel
+        for kernel in counts.kernels
+        if _passes(kernel.name, pattern, in_whole_name=request.asks_for_whole_names)
+        and not (collectives and collectives.search(kernel.name))
+    )
+    if not passing:
+        raise ProfilingError(
+            f"none of the {len(counts.kernels)} counted kernels and shapes passes the filters (no-kernels)",
+            hint="--kernel searches the function name, or the whole demangled name if it contains < > or ::; "
+            f"the function that takes longest is {function_name(counts.kernels[0].name):.80}",
+        )
+    return Counts(passing, counts.steps)
 
 
 def _once_each(request: Request, chosen: Sequence[KernelCount], functions: tuple[str, ...]) -> Selection:

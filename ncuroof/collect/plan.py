@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ncuroof.collect.settings import Settings, Version
+from ncuroof.collect.settings import Settings, Version, version_text
 from ncuroof.errors import ProfileRequestError
 
 _EXPLICIT = "roofline"
@@ -67,7 +67,7 @@ def plan_collection(
     if level not in settings.levels:
         raise ProfileRequestError(f"unknown level {level!r}", hint=f"levels: {', '.join(settings.levels)}")
     if ncu_version and ncu_version < settings.oldest_ncu:
-        found, oldest = (".".join(map(str, version)) for version in (ncu_version, settings.oldest_ncu))
+        found, oldest = map(version_text, (ncu_version, settings.oldest_ncu))
         raise ProfileRequestError(
             f"ncu {oldest} or later is needed, found {found}", hint="point NCUROOF_NCU to a newer ncu"
         )

@@ -32,7 +32,7 @@ def plan_lines(recorder: Recorder, *, counts_first: bool) -> list[str]:
             f"  the program runs twice: first to count its launches{_counted_by(recorder)}, then under ncu; "
             "--no-per-shape skips the counting run and records every launch"
         )
-    if not request.with_collectives and request.replay_mode == "kernel":
+    if request.leaves_collectives_out:
         lines.append(
             "  NCCL and NVSHMEM kernels are skipped: replayed alone, they would wait for the other GPUs forever"
         )

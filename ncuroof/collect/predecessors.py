@@ -30,6 +30,11 @@ class Predecessor:
     block: Shape
     n_launches: int
 
+    @property
+    def key(self) -> KernelKey:
+        """Name, grid and block."""
+        return self.name, self.grid, self.block
+
 
 def predecessors_of(timeline: Timeline) -> dict[KernelKey, tuple[Predecessor, ...]] | None:
     """Return which kernels ran right before each kernel in its stream, not counting copies; None where streams are not known."""
@@ -49,7 +54,7 @@ def summed(*predecessors: Predecessor) -> tuple[Predecessor, ...]:
     """Return each predecessor once, the most frequent first."""
     counted: Counter[KernelKey] = Counter()
     for each in predecessors:
-        counted[each.name, each.grid, each.block] += each.n_launches
+        counted[each.key] += each.n_launches
     return tuple(Predecessor(*key, n_launches) for key, n_launches in counted.most_common())
 
 

@@ -15,11 +15,11 @@ from ncuroof.collect.doctor import FAILED, PERMISSION, Surroundings, examine
 from ncuroof.collect.failures import refusal
 from ncuroof.collect.programs import Program
 from ncuroof.collect.recording import Recorder
+from ncuroof.collect.request import Steps
 from ncuroof.collect.script_functions import functions_in
 from ncuroof.errors import ProfileRequestError, ProfilingError
 
 _PATIENCE_S = 60.0
-_NO_FUNCTIONS = ("optimizer", "dataloader")
 _MOST_NAMED = 8
 _NO_DRIVER = "no-driver"
 _OF_NOTHING = ("program-never-used-cuda", "replay-failed")
@@ -56,7 +56,7 @@ def _look_at_program(recorder: Recorder) -> None:
     if script not in (None, "-m") and not Path(str(script)).exists():
         raise ProfilingError(f"{script}: no such script (program-not-found)", hint="check its path")
     if recorder.request.steps is not None and program.script is not None:
-        _look_at_steps(recorder.request.steps.of, str(program.words[program.script]))
+        _look_at_steps(recorder.request.steps, str(program.words[program.script]))
 
 
 def _no_program(word: str) -> ProfilingError:
@@ -76,9 +76,10 @@ def _no_program(word: str) -> ProfilingError:
     )
 
 
-def _look_at_steps(of: str, script: str) -> None:
+def _look_at_steps(steps: Steps, script: str) -> None:
     """Refuse a step function that the script does not define; one of another module (MODULE:NAME) is checked at its import."""
-    if of in _NO_FUNCTIONS or ":" in of:
+    of = steps.of
+    if not steps.are_calls or ":" in of:
         return
     if script == "-m":
         raise ProfileRequestError(

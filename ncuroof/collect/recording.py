@@ -201,7 +201,7 @@ class Recorder:
         failure = known_failure([line for line in messages if line.startswith(_ERROR)], failures)
         return Recording(
             tuple(reports.values()),
-            _program_status(outcome),
+            outcome.progress.exit_status or 0,  # once there is a report, ncu's own failures are only warnings
             outcome.is_interrupted,
             counts,
             messages,
@@ -302,8 +302,3 @@ def _longest_journal(status: Path) -> list[dict[str, Any]]:
     """Return the runner's journal, with ranks the longest one."""
     journals = [status, *files_of_ranks(status.name, "", list(status.parent.iterdir())).values()]
     return max(map(read_status, journals), key=len)
-
-
-def _program_status(outcome: Outcome) -> int:
-    """Return the program's exit status as ncu reports it; once there is a report, ncu's own failures are only warnings."""
-    return outcome.progress.exit_status or 0

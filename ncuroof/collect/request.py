@@ -32,6 +32,11 @@ class Steps:
     stops_after: bool = True
 
     @property
+    def are_calls(self) -> bool:
+        """Whether each call of a function is a step."""
+        return self.of not in ("optimizer", "dataloader")
+
+    @property
     def text(self) -> str:
         """The steps as `--step` takes them."""
         return f"{self.first}" if self.first == self.last else f"{self.first}:{self.last}"
@@ -122,6 +127,11 @@ class Request:
     def replays_ranges(self) -> bool:
         """Whether ncu records whole ranges instead of kernels."""
         return self.replay_mode in _RANGE_MODES
+
+    @property
+    def leaves_collectives_out(self) -> bool:
+        """Whether kernels that wait for other GPUs are skipped: replayed alone, they would wait forever."""
+        return not self.with_collectives and self.replay_mode == "kernel"
 
     @property
     def asks_for_whole_names(self) -> bool:

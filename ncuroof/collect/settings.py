@@ -150,6 +150,11 @@ def parse_version(text: str) -> Version:
     return tuple(int(part) for part in re.findall(r"\d+", text))
 
 
+def version_text(version: Version) -> str:
+    """Return a version as NVIDIA writes it: (2024, 1, 1) is "2024.1.1"."""
+    return ".".join(map(str, version))
+
+
 def parse_capability(text: str) -> int:
     """Return a compute capability as major × 10 + minor: "9.0" is 90.
 

@@ -62,9 +62,7 @@ def baseline_json(run: Run) -> bytes:
         "recording": setup,
         "groups": columns,
     }
-    return (
-        json.dumps(content, ensure_ascii=False, allow_nan=False, indent=None, separators=(",", ":")) + "\n"
-    ).encode()
+    return (json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":")) + "\n").encode()
 
 
 def read_baseline(path: str | os.PathLike[str]) -> Run:
@@ -124,12 +122,11 @@ def _groups(columns: dict[str, Any]) -> pl.DataFrame:
     n_groups = len(columns["group"])
     if columns["group"] != list(range(n_groups)):
         raise ValueError(f"expected groups 0 to {n_groups - 1} in order, found {columns['group'][:8]}")
-    absent = [name for name in _that_may_be_absent() if name not in columns]
-    quantities = {name: columns[name] for name in _that_may_be_absent() if name in columns}
+    quantities = {name: columns.get(name, [None] * n_groups) for name in _that_may_be_absent()}
     try:
         groups = pl.DataFrame(
-            {name: columns[name] for name in known} | quantities | {name: [None] * n_groups for name in absent},
-            schema=known | {name: pl.Float64() for name in (*quantities, *absent)},
+            {name: columns[name] for name in known} | quantities,
+            schema=known | dict.fromkeys(quantities, pl.Float64()),
         )
     except pl.exceptions.PolarsError as error:
         raise ValueError("columns of groups differ in length, or have values of the wrong type") from error

@@ -24,28 +24,29 @@ class Comparable:
 
 def comparable(before: Setup, after: Setup) -> Comparable:
     """Return what can be compared; what a report does not say is taken for equal."""
-    reasons = [
-        f"{what} differs: {', '.join(old)} before, {', '.join(new)} after"
-        for what, old, new in (
-            ("the GPU", before.gpus, after.gpus),
-            ("clock control", before.clock_controls, after.clock_controls),
-            ("cache control", before.cache_controls, after.cache_controls),
-        )
-        if old and new and old != new
-    ]
+    reasons = _differences(
+        ("the GPU", before.gpus, after.gpus),
+        ("clock control", before.clock_controls, after.clock_controls),
+        ("cache control", before.cache_controls, after.cache_controls),
+    )
     several = max(before.gpus, after.gpus, key=len)
     if len(several) > 1 and not reasons:
         reasons.append(f"a run has launches on different GPUs: {', '.join(several)}")
-    remarks = [
-        f"{what} differs: {', '.join(old)} before, {', '.join(new)} after"
-        for what, old, new in (
-            ("the driver", before.drivers, after.drivers),
-            ("Nsight Compute", before.ncu_versions, after.ncu_versions),
-            ("the build", before.builds, after.builds),
-            ("FLOPs are not compared: the set of counted precisions", before.precisions, after.precisions),
-        )
-        if old and new and old != new
-    ]
+    remarks = _differences(
+        ("the driver", before.drivers, after.drivers),
+        ("Nsight Compute", before.ncu_versions, after.ncu_versions),
+        ("the build", before.builds, after.builds),
+        ("FLOPs are not compared: the set of counted precisions", before.precisions, after.precisions),
+    )
     if before.sections and after.sections and before.sections != after.sections:
         remarks.append("the runs collected different sections: what only one of them has cannot explain a change")
     return Comparable(not reasons, tuple(reasons), tuple(remarks))
+
+
+def _differences(*parts: tuple[str, tuple[str, ...], tuple[str, ...]]) -> list[str]:
+    """Return which parts of how the runs were recorded differ, of what both say: what it is, before and after."""
+    return [
+        f"{what} differs: {', '.join(old)} before, {', '.join(new)} after"
+        for what, old, new in parts
+        if old and new and old != new
+    ]

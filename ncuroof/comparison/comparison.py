@@ -130,11 +130,9 @@ def _counted_otherwise(before: Run, after: Run) -> str | None:
 
 
 def _at_other_clocks(comparison: Comparison) -> str | None:
-    times_ns = [(delta, sum(time or 0.0 for time in delta.duration_ns)) for delta in comparison.deltas]
-    total = sum(time for _, time in times_ns)
-    at_other_clocks = [(time, delta) for delta, time in times_ns if delta.obstacle is not None]
-    if sum(time for time, _ in at_other_clocks) > _MOST_AT_OTHER_CLOCKS * total:
-        _, longest = max(at_other_clocks, key=lambda found: found[0])
+    at_other_clocks = [delta for delta in comparison.deltas if delta.obstacle is not None]
+    if sum(map(_time_ns, at_other_clocks)) > _MOST_AT_OTHER_CLOCKS * sum(map(_time_ns, comparison.deltas)):
+        longest = max(at_other_clocks, key=_time_ns)
         return f"{longest.names[1]}: {longest.obstacle}"
     change = _run_clock_change(comparison)  # of short launches one by one it may be chance
     was, became = total_ns(comparison.before), total_ns(comparison.after)
@@ -148,9 +146,13 @@ def _at_other_clocks(comparison: Comparison) -> str | None:
 
 
 def _are_mostly_matched(comparison: Comparison) -> bool:
-    matched = sum(time or 0.0 for delta in comparison.deltas for time in delta.duration_ns)
     total = sum(total_ns(run) or 0.0 for run in (comparison.before, comparison.after))
-    return matched >= _LEAST_MATCHED * total
+    return sum(map(_time_ns, comparison.deltas)) >= _LEAST_MATCHED * total
+
+
+def _time_ns(delta: Delta) -> float:
+    """Return the time of a match in both runs together, as far as it is known."""
+    return sum(time or 0.0 for time in delta.duration_ns)
 
 
 def _run_clock_change(comparison: Comparison) -> float:
@@ -170,10 +172,8 @@ def _average_clock_hz(run: Run) -> float | None:
 
 def _clock_change(comparison: Comparison) -> float:
     """Return the SM clock after over before, less one: the average by time over the matches."""
-    times_ns = [sum(time or 0.0 for time in delta.duration_ns) for delta in comparison.deltas]
-    total = sum(times_ns)
-    moved = sum(time * delta.clock_frac for time, delta in zip(times_ns, comparison.deltas, strict=True))
-    return moved / total if total else 0.0
+    total = sum(map(_time_ns, comparison.deltas))
+    return sum(_time_ns(delta) * delta.clock_frac for delta in comparison.deltas) / total if total else 0.0
 
 
 def _failed_otherwise(before: Run, after: Run) -> str:

@@ -6,6 +6,7 @@ report) fails, and says why.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -27,12 +28,12 @@ from ncuroof.diagnosis import load_rules
 from ncuroof.words import Verdict
 
 _OPS: Mapping[str, Callable[[float, float], bool]] = {
-    ">=": lambda a, b: a >= b,
-    "<=": lambda a, b: a <= b,
-    "==": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    ">": lambda a, b: a > b,
+    ">=": operator.ge,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
 }
 _SUMS = {"duration_ns", "recoverable_ns", "recoverable_frac"}
 """Of a run, over its launches: those that failed to profile are missing in them."""
@@ -75,7 +76,7 @@ def _time(gate: Gate, comparison: Comparison) -> GateResult:
         return _not_comparable(gate, [obstacle])
     change, noise = run_change(comparison)
     if change is None or noise is None:
-        return GateResult(gate.text, has_passed=False, reasons=("the GPU time of one of the runs is not known",))
+        return _not_met(gate, "the GPU time of one of the runs is not known")
     limit = gate.limit_frac or 0.0
     # growth within chance is none; less time has to be shown
     has_passed = change <= max(limit, noise) if limit >= 0 else change <= limit and is_beyond(change, noise)
@@ -91,15 +92,17 @@ def _step(gate: Gate, comparison: Comparison) -> GateResult:
         return _not_comparable(gate, reasons)
     was, became = comparison.before.step_ns, comparison.after.step_ns
     if not was or became is None:
-        reason = "the step time is not known for both runs: ncuroof profile --step measures it"
-        return GateResult(gate.text, has_passed=False, reasons=(reason,))
+        return _not_met(gate, "the step time is not known for both runs: ncuroof profile --step measures it")
     reason = f"the step time changed by {100 * (became / was - 1):+.1f} %"
     return GateResult(gate.text, has_passed=became <= was * (1 + (gate.limit_frac or 0.0)), reasons=(reason,))
 
 
+def _not_met(gate: Gate, *reasons: str) -> GateResult:
+    return GateResult(gate.text, has_passed=False, reasons=reasons)
+
+
 def _not_comparable(gate: Gate, reasons: Sequence[str]) -> GateResult:
-    sentences = tuple(f"times are not comparable: {reason}" for reason in reasons)
-    return GateResult(gate.text, has_passed=False, reasons=sentences)
+    return _not_met(gate, *(f"times are not comparable: {reason}" for reason in reasons))
 
 
 def _run(gate: Gate, comparison: Comparison) -> GateResult:
@@ -121,17 +124,13 @@ def _run(gate: Gate, comparison: Comparison) -> GateResult:
     if gate.metric not in _SUMS or not found.has_passed:
         return found
     if after.n_failed:
-        return _of_failed(gate, after.n_failed)
+        return _not_met(gate, f"launches failed to profile: {after.n_failed}")
     is_share = gate.metric.startswith("recoverable")
     unknown = after.groups.filter(pl.col("recoverable_ns" if is_share else "duration_ns").is_null())
     if unknown.is_empty():
         return found
     caveat = f"not known for {some(unknown['short_name'].to_list())}"
     return replace(found, has_passed=is_share, reasons=(*found.reasons, caveat) if is_share else (caveat,))
-
-
-def _of_failed(gate: Gate, n_failed: int) -> GateResult:
-    return GateResult(gate.text, has_passed=False, reasons=(f"launches failed to profile: {n_failed}",))
 
 
 def _findings(gate: Gate, comparison: Comparison) -> GateResult:
@@ -144,12 +143,11 @@ def _findings(gate: Gate, comparison: Comparison) -> GateResult:
     if not found.has_passed:
         return found
     if comparison.after.n_failed:
-        return _of_failed(gate, comparison.after.n_failed)
+        return _not_met(gate, f"launches failed to profile: {comparison.after.n_failed}")
     if groups.is_empty():
-        return GateResult(gate.text, has_passed=False, reasons=("no launch was profiled",))
+        return _not_met(gate, "no launch was profiled")
     if unknown := groups.filter(pl.col("verdict") == Verdict.UNKNOWN.value)["short_name"].to_list():
-        reason = f"no findings are possible for {some(unknown)}: too little was collected"
-        return GateResult(gate.text, has_passed=False, reasons=(reason,))
+        return _not_met(gate, f"no findings are possible for {some(unknown)}: too little was collected")
     return replace(found, reasons=found.reasons + _not_looked_for(groups))
 
 
@@ -172,14 +170,14 @@ def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
     unjudged, in_both = _failed(gate, comparison)
     has_limit = gate.limit_frac is not None
     if failed := unjudged or (in_both if has_limit and not before and not rows else ""):
-        return GateResult(gate.text, has_passed=False, reasons=(f"{failed} failed to profile",))
+        return _not_met(gate, f"{failed} failed to profile")
     if has_limit and (before or rows):
         found = _kernel_times(gate, comparison, *({row["group"] for row in side} for side in (before, rows)))
-        return replace(
-            found, reasons=(*found.reasons, *([f"{in_both} failed to profile in both runs"] if in_both else []))
+        return (
+            replace(found, reasons=(*found.reasons, f"{in_both} failed to profile in both runs")) if in_both else found
         )
     if not rows:
-        return GateResult(gate.text, has_passed=False, reasons=(f"no kernel name matches {gate.pattern.pattern!r}",))
+        return _not_met(gate, f"no kernel name matches {gate.pattern.pattern!r}")
     return _held(gate, [(row["short_name"], row[gate.metric]) for row in rows])
 
 
@@ -225,8 +223,7 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
         delta for delta in found if delta.match.how is How.SHAPE and not is_numbered[delta.match.after[0]]
     )
     if not judged and not of_other_work:
-        reason = ", ".join(("no such kernel is in both runs for sure", *not_judged))
-        return GateResult(gate.text, has_passed=False, reasons=(reason,))
+        return _not_met(gate, ", ".join(("no such kernel is in both runs for sure", *not_judged)))
     limit = gate.limit_frac or 0.0
     changed = [
         (change, noise, delta)
@@ -239,7 +236,7 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
         if (change > limit if is_beyond(change, noise) else limit < 0)
     ]
     if broken := tuple(_changed(*each) for each in over) + _of_unknown_time(judged) + of_other_work:
-        return GateResult(gate.text, has_passed=False, reasons=broken)
+        return _not_met(gate, *broken)
     summary = wording.counted(len(judged), "kernel")
     most = max(changed, key=lambda each: each[0], default=None)
     if most is not None and most[0] > limit:
@@ -253,7 +250,7 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
 def _other_work(deltas: Iterable[Delta]) -> tuple[str, ...]:
     """Return which kernels do far more or less work than before, so that no time of them says whether they became slower."""
     return tuple(
-        f"{' → '.join(dict.fromkeys(delta.names))} does a different amount of work ({WORK_WORDS[work[0]]} ×{work[1]:.3g})"
+        f"{_names(delta)} does a different amount of work ({WORK_WORDS[work[0]]} ×{work[1]:.3g})"
         for delta in deltas
         if (work := delta.work) is not None and is_other_work(work[1])
     )
@@ -261,19 +258,19 @@ def _other_work(deltas: Iterable[Delta]) -> tuple[str, ...]:
 
 def _counted_otherwise(deltas: Iterable[Delta]) -> tuple[str, ...]:
     """Return which kernels changed in the counting runs, but not in the launches under ncu."""
-    changes = [
-        (" → ".join(dict.fromkeys(delta.names)), counted[1] / counted[0] - 1)
+    return tuple(
+        f"{_names(delta)} changed by {100 * (counted[1] / counted[0] - 1):+.1f} % in the counting runs, without ncu"
         for delta in deltas
         if delta.is_counted_otherwise and (counted := delta.counted_ns) is not None
-    ]
-    return tuple(
-        f"{names} changed by {100 * change:+.1f} % in the counting runs, without ncu" for names, change in changes
     )
 
 
 def _changed(change: float, noise: float, delta: Delta) -> str:
-    names = " → ".join(dict.fromkeys(delta.names))
-    return f"{names} changed by {100 * change:+.1f} % (noise: ±{100 * noise:.1f} %)"
+    return f"{_names(delta)} changed by {100 * change:+.1f} % (noise: ±{100 * noise:.1f} %)"
+
+
+def _names(delta: Delta) -> str:
+    return " → ".join(dict.fromkeys(delta.names))
 
 
 def _not_judged(comparison: Comparison, before: set[int], after: set[int], found: Sequence[Delta]) -> tuple[str, ...]:

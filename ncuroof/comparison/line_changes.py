@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any
 
+from ncuroof.comparison.matched_groups import Row
 from ncuroof.comparison.rules import Noise
-
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

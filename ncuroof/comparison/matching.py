@@ -151,23 +151,21 @@ def match(before: Run, after: Run) -> Matching:
     n_by_name = [Counter(each.select(_RENAMED).iter_rows()) for each in groups]
     is_numbered, is_renumbered = pl.col("is_numbered"), _is_renumbered(*groups)
     matches: list[Match] = []
-    for stages, of_these in (
-        (_BY_NAME, ~is_numbered),
-        (_BY_WORK, is_numbered),
-        (_BY_NUMBER, is_numbered & ~is_renumbered),
-        (_BY_REST, True),
-    ):
-        for stage in stages:
-            left, right = (each.filter(of_these) for each in groups)
-            found = [
-                Match(
-                    (old["group"],), (new["group"],), _how_named(stage, old, new), _sureness(stage, old, new, n_by_name)
-                )
-                for old, new in _equal(left, right, stage)
-            ]
-            for number, taken in enumerate(([each.before[0] for each in found], [each.after[0] for each in found])):
-                groups[number] = groups[number].filter(~pl.col("group").is_in(taken))
-            matches += found
+    stages = (
+        *((stage, ~is_numbered) for stage in _BY_NAME),
+        *((stage, is_numbered) for stage in _BY_WORK),
+        *((stage, is_numbered & ~is_renumbered) for stage in _BY_NUMBER),
+        *((stage, pl.lit(value=True)) for stage in _BY_REST),
+    )
+    for stage, of_these in stages:
+        left, right = (each.filter(of_these) for each in groups)
+        found = [
+            Match((old["group"],), (new["group"],), _how_named(stage, old, new), _sureness(stage, old, new, n_by_name))
+            for old, new in _equal(left, right, stage)
+        ]
+        for number, taken in enumerate(([each.before[0] for each in found], [each.after[0] for each in found])):
+            groups[number] = groups[number].filter(~pl.col("group").is_in(taken))
+        matches += found
     anchors = {found.before[0]: found.after[0] for found in matches}
     for placed in match_by_place(before.groups, after.groups, anchors):
         how = _how(len(placed.before), len(placed.after))

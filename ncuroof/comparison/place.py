@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import polars as pl
 
+from ncuroof.comparison.matched_groups import DRAM_BYTES, FLOP, Row, whole_sum
 from ncuroof.comparison.rules import load_comparison_rules
 
 _FUNCTION = re.compile(r"(?:void )?(?:\w+::)*(?P<word>[A-Za-z0-9]+)_\w+(?:<.*>)?(?P<parameters>\(.+\))")
@@ -47,20 +47,21 @@ def match_by_place(before: pl.DataFrame, after: pl.DataFrame, anchors: Mapping[i
     ]
 
 
+Rows = list[Row]
 Gap = tuple[str, int | None, int | None]
 """NVTX range, and the anchors before and behind, by their number in the run before."""
 
 
-def _gaps(groups: pl.DataFrame, anchor_by_group: Mapping[int, int]) -> dict[Gap, list[dict[str, Any]]]:
+def _gaps(groups: pl.DataFrame, anchor_by_group: Mapping[int, int]) -> dict[Gap, Rows]:
     """Return the groups that are no anchors by the gap in which they stand."""
-    columns = ("group", "name", "range", "n_launches", "work.flop", "traffic_bytes.dram")
+    columns = ("group", "name", "range", "n_launches", FLOP, DRAM_BYTES)
     rows = list(groups.select(columns).iter_rows(named=True))
     behind: list[int | None] = [None] * len(rows)
     following: int | None = None
     for index in range(len(rows) - 1, -1, -1):
         behind[index] = following
         following = anchor_by_group.get(rows[index]["group"], following)
-    gaps: dict[Gap, list[dict[str, Any]]] = {}
+    gaps: dict[Gap, Rows] = {}
     leading: int | None = None
     for index, row in enumerate(rows):
         anchor = anchor_by_group.get(row["group"])
@@ -71,7 +72,7 @@ def _gaps(groups: pl.DataFrame, anchor_by_group: Mapping[int, int]) -> dict[Gap,
     return gaps
 
 
-def _within(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> Iterator[Placed]:
+def _within(old: Rows, new: Rows) -> Iterator[Placed]:
     """Yield matches within one gap: one by one where their numbers are equal and the work agrees, else all with all.
 
     Where neither holds, one does the work of one. What does the work of none is matched where it stands in an NVTX range of the
@@ -92,7 +93,7 @@ def _within(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> Iterator[Pl
             yield Placed((alike["group"],), (row["group"],), is_same_work=False)  # others may be meant: a guess
 
 
-def _is_marked(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:
+def _is_marked(old: Rows, new: Rows) -> bool:
     """Return whether more than the place speaks for a match.
 
     That is the program's own range, or of one kernel each, launched as often, that this was more than once, or names that begin
@@ -103,25 +104,25 @@ def _is_marked(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:
     return bool(old[0]["range"]) or (is_one_each and (counts[0] > 1 or _stem(old[0]) == _stem(new[0]) is not None))
 
 
-def _stem(row: dict[str, Any]) -> tuple[str, str] | None:
+def _stem(row: Row) -> tuple[str, str] | None:
     """Return the first word of a kernel's function name, and its parameters; None where it has no such parts."""
     found = _FUNCTION.fullmatch(row["name"] or "")
     return None if found is None else (found["word"], found["parameters"])
 
 
-def _may_agree(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:
+def _may_agree(old: Rows, new: Rows) -> bool:
     """Return whether nothing speaks against it: the FLOPs, where both sides have some, or DRAM bytes of another order."""
-    if all(_total(rows, "work.flop") for rows in (old, new)):
+    if all(_total(rows, FLOP) for rows in (old, new)):
         return False
-    moved = [_total(rows, "traffic_bytes.dram") for rows in (old, new)]
+    moved = [_total(rows, DRAM_BYTES) for rows in (old, new)]
     if not moved[0] or not moved[1]:
         return True
     return max(moved[0] / moved[1], moved[1] / moved[0]) <= load_comparison_rules().work.most_traffic_ratio
 
 
-def _agrees(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:
+def _agrees(old: Rows, new: Rows) -> bool:
     """Return whether FLOPs of all launches agree; where there are none on both sides, their DRAM bytes."""
-    for quantity in ("work.flop", "traffic_bytes.dram"):
+    for quantity in (FLOP, DRAM_BYTES):
         amounts = [_total(rows, quantity) for rows in (old, new)]
         if None in amounts:
             return False
@@ -131,6 +132,5 @@ def _agrees(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> bool:
     return False
 
 
-def _total(rows: list[dict[str, Any]], quantity: str) -> float | None:
-    amounts = [row[quantity] * row["n_launches"] for row in rows if row[quantity] is not None]
-    return sum(amounts) if len(amounts) == len(rows) else None
+def _total(rows: Rows, quantity: str) -> float | None:
+    return whole_sum(None if row[quantity] is None else row[quantity] * row["n_launches"] for row in rows)

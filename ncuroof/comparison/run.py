@@ -185,28 +185,13 @@ def launch_groups(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame
     """
     if missing := {"id", "name", "grid", "block", "nvtx", "duration_ns", "verdict", *_WEIGHTS} - set(kernels.columns):
         raise SchemaError(f"launches to compare lack {', '.join(sorted(missing))}")
-    severe = findings.group_by("id").agg(
-        (pl.col("severity") == "high").sum().alias("n_high"), (pl.col("severity") == "medium").sum().alias("n_medium")
-    )
-    launches = (
-        kernels.lazy()
-        .filter(~pl.col("failed"))
-        .join(severe.lazy(), on="id", how="left", maintain_order="left")
-        .with_columns(
-            pl.col("name").fill_null("").alias("name"),
-            shown_name(),
-            pl.col("workload").cast(pl.String),
-            range_path(pl.col("nvtx")).alias("range"),
-            whole_flop(kernels).alias(FLOP),
-            pl.col("n_high", "n_medium").fill_null(0),
-        )
-    )
     wanted = load_comparison_rules().quantities()
     quantities = [name for name in wanted if name in {*kernels.columns, FLOP}]
     absent = [name for name in wanted if name not in quantities]
     longest = pl.col("duration_ns").arg_max().fill_null(0)
     return (
-        launches.group_by(SAME_LAUNCH, maintain_order=True)
+        _launches(kernels, findings)
+        .group_by(SAME_LAUNCH, maintain_order=True)
         .agg(
             pl.col("short_name").first(),
             pl.col("id").alias("ids"),
@@ -232,6 +217,26 @@ def launch_groups(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame
         )
         .with_row_index("group")
         .collect()
+    )
+
+
+def _launches(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.LazyFrame:
+    """Return the launches that did not fail, with SAME_LAUNCH, their FLOPs and numbers of findings."""
+    severe = findings.group_by("id").agg(
+        (pl.col("severity") == severity).sum().alias(f"n_{severity}") for severity in ("high", "medium")
+    )
+    return (
+        kernels.lazy()
+        .filter(~pl.col("failed"))
+        .join(severe.lazy(), on="id", how="left", maintain_order="left")
+        .with_columns(
+            pl.col("name").fill_null("").alias("name"),
+            shown_name(),
+            pl.col("workload").cast(pl.String),
+            range_path(pl.col("nvtx")).alias("range"),
+            whole_flop(kernels).alias(FLOP),
+            pl.col("n_high", "n_medium").fill_null(0),
+        )
     )
 
 

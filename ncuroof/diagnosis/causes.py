@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import polars as pl
 
+from ncuroof.diagnosis.conditions import all_hold
 from ncuroof.diagnosis.rules import DEFAULT, Finding, LatencyCause, Rules
 from ncuroof.metrics.formula import Formula
 from ncuroof.metrics.names import matches
@@ -133,14 +134,7 @@ def _tell_most_worth(findings: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _fires(finding: Finding) -> pl.Expr:
-    conditions = [
-        pl.col("verdict").is_in(finding.verdicts),
-        *(condition.holds() for condition in finding.all_of),
-    ]
-    if finding.any_of:
-        conditions.append(
-            pl.any_horizontal(*(condition.holds().fill_null(value=False) for condition in finding.any_of))
-        )
+    conditions = [pl.col("verdict").is_in(finding.verdicts), all_hold(finding.all_of, finding.any_of)]
     if finding.name_pattern is not None:
         conditions.append(matches(pl.col("name"), finding.name_pattern))
     if finding.excluded_name_pattern is not None:

@@ -69,7 +69,7 @@ def add_checks(
 
 def _facts(measurements: Measurements) -> list[pl.Expr]:
     names = measurements.devices.select("device", "name").iter_rows()
-    slices = [device for device, name in names if is_partial(name or "")]
+    slices = [device for device, name in names if is_partial(name)]
     is_slice = pl.col("device").is_in(slices)
     facts = {
         "failed": pl.col("failed"),

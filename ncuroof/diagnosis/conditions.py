@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,6 +55,17 @@ class Condition:
             return value is None
         compare, of_missing = _COMPARISONS[self.op]
         return bool(of_missing) if value is None else bool(compare(value, self.threshold))
+
+
+def all_hold(all_of: Iterable[Condition], any_of: Sequence[Condition] = ()) -> pl.Expr:
+    """Return whether all conditions of one kind hold and, if there are any, one of another; null where that is not decided."""
+    alternatives = [pl.any_horizontal(condition.holds() for condition in any_of)] if any_of else []
+    return pl.all_horizontal(*(condition.holds() for condition in all_of), *alternatives)
+
+
+def read_conditions(entries: Iterable[Mapping[str, Any]]) -> tuple[Condition, ...]:
+    """Return the conditions that entries of `profiles/rules.toml` state (see `read_condition`)."""
+    return tuple(map(read_condition, entries))
 
 
 def read_condition(entry: Mapping[str, Any]) -> Condition:

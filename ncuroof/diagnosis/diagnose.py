@@ -203,7 +203,7 @@ def _missing(judged: pl.DataFrame, work: pl.DataFrame, rules: Rules, catalogue: 
         "work": (~pl.col("id").is_in(has_work), pl.lit(rules.collect_work)),
         "work.tensor": (
             is_tensor_busy & ~pl.col("id").is_in(has_tensor_work),
-            _options(catalogue.named("work.tensor")),
+            _options(catalogue.quantity("work.tensor")),
         ),
     }
     absences = [

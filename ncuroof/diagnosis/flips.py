@@ -34,7 +34,7 @@ def nearest_flips(judged: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     Raises:
         ProfileError: the tree has no node for one of the thresholds.
     """
-    memory, compute, ridge = (pl.col(name) for name in ("utilisation.memory_side", _COMPUTE, _RIDGE))
+    memory, compute, ridge = map(pl.col, (_MEMORY, _COMPUTE, _RIDGE))
     gap, busy = rules.threshold("one_side_leads"), rules.threshold("busy_enough")
     left, right = rules.threshold("left_of_ridge"), rules.threshold("right_of_ridge")
     operands, instructions = rules.threshold("operands"), rules.threshold("memory_instructions")

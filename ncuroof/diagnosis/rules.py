@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from ncuroof.diagnosis.advice import Advice, Variant
-from ncuroof.diagnosis.conditions import Condition, read_condition
+from ncuroof.diagnosis.conditions import Condition, all_hold, read_condition, read_conditions
 from ncuroof.diagnosis.shared_rules import complete_findings
 from ncuroof.diagnosis.vendor import Refinement, VendorRule
 from ncuroof.errors import ProfileError
@@ -153,8 +153,7 @@ class Caveat:
 
     def holds(self) -> pl.Expr:
         """Return true or false, or null where a missing quantity leaves it undecided."""
-        alternatives = [pl.any_horizontal(condition.holds() for condition in self.any_of)] if self.any_of else []
-        return pl.all_horizontal(*(condition.holds() for condition in self.all_of), *alternatives)
+        return all_hold(self.all_of, self.any_of)
 
     def likely_cause(self, caveats: Collection[str]) -> str | None:
         """Return which of a kernel's other caveats is the likely cause of this one, or None."""
@@ -263,16 +262,15 @@ def load_rules() -> Rules:
 
 
 def _node(entry: Mapping[str, Any]) -> Node:
-    asked, source = read_condition(entry), entry.get("source", "")
-    near_frac = entry.get("near_frac", _NEAR_FRAC)
-    return Node(entry["id"], entry["question"], asked, entry["yes"], entry["no"], entry["unknown"], near_frac, source)
+    fields = {name: value for name, value in entry.items() if name not in ("quantity", "op", "threshold")}
+    return Node(**fields, condition=read_condition(entry))
 
 
 def _caveat(entry: Mapping[str, Any]) -> Caveat:
     return Caveat(
         entry["doc"],
-        tuple(map(read_condition, entry.get("when", ()))),
-        tuple(map(read_condition, entry.get("when_any", ()))),
+        read_conditions(entry.get("when", ())),
+        read_conditions(entry.get("when_any", ())),
         entry.get("weakens", False),
         tuple(entry.get("explained_by", ())),
     )
@@ -280,7 +278,7 @@ def _caveat(entry: Mapping[str, Any]) -> Caveat:
 
 def _variant(entry: Mapping[str, Any]) -> Variant:
     fields = {name: value for name, value in entry.items() if name != "when"}
-    return Variant(**fields, all_of=tuple(map(read_condition, entry.get("when", ()))))
+    return Variant(**fields, all_of=read_conditions(entry.get("when", ())))
 
 
 def _finding(name: str, entry: Mapping[str, Any]) -> Finding:
@@ -294,8 +292,8 @@ def _finding(name: str, entry: Mapping[str, Any]) -> Finding:
         group=entry.get("group", name),
         verdicts=tuple(entry["verdicts"]),
         limiters=tuple(entry.get("limiters", ())),
-        all_of=tuple(map(read_condition, entry.get("when", ()))),
-        any_of=tuple(map(read_condition, entry.get("when_any", ()))),
+        all_of=read_conditions(entry.get("when", ())),
+        any_of=read_conditions(entry.get("when_any", ())),
         name_pattern=entry.get("name"),
         excluded_name_pattern=entry.get("not_name"),
         gain_by_limiter={key: parse(text) for key, text in entry.get("gain", {}).items() if text},

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from ncuroof.collect.traces.idle_places import Place
-from ncuroof.collect.traces.temporal_breakdown import Part, TemporalBreakdown
+from ncuroof.collect.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from ncuroof.resources import profile_file
 
 COMPUTATION = "computation"
@@ -144,30 +144,17 @@ def wall_time(source: int, breakdown: TemporalBreakdown, *, profiler: str) -> Wa
     Raises:
         ProfileError: `profiles/temporal_breakdown.toml` is malformed.
     """
-    n_steps = 1 if breakdown.steps is None else breakdown.steps.n_steps
-    batches_ns = None if breakdown.steps is None else breakdown.steps.batches_ns
+    steps = breakdown.steps or CountedSteps(n_steps=1)
+    n_steps = steps.n_steps
     profiled_ns = sum(part.duration_ns for part in breakdown.parts) / n_steps
     if not profiled_ns:
         return None
-    entries = load_parts()
     parts = [
-        PartOfTime(
-            name=part.name,
-            title=entries[part.name].title,
-            is_idle=entries[part.name].is_idle,
-            duration_ns=part.duration_ns / n_steps,
-            share_frac=part.duration_ns / n_steps / profiled_ns,
-            n_gaps=None if part.n_gaps is None else part.n_gaps / n_steps,
-            half_in_gaps_of_ns=part.half_in_gaps_of_ns,
-            during=_places(part.during, n_steps, profiled_ns),
-            before=_places(part.before, n_steps, profiled_ns),
-            advice=entries[part.name].advice_for(part, profiler),
-        )
+        _part(part, entry, n_steps, profiled_ns, profiler)
         for part in breakdown.parts
-        if part.name in entries
+        if (entry := load_parts().get(part.name)) is not None
     ]
-    earlier_ns = None if breakdown.steps is None else breakdown.steps.earlier_step_ns
-    duration_ns = profiled_ns if not earlier_ns else min(profiled_ns, earlier_ns)
+    duration_ns = min(profiled_ns, steps.earlier_step_ns or profiled_ns)
     busy_ns = sum(part.duration_ns for part in parts if not part.is_idle)
     computation_ns = sum(part.duration_ns for part in parts if part.name == COMPUTATION)
     return WallTime(
@@ -178,8 +165,24 @@ def wall_time(source: int, breakdown: TemporalBreakdown, *, profiler: str) -> Wa
         profiled_ns=profiled_ns,
         computation_frac=min(computation_ns / duration_ns, 1.0),
         idle_frac=max(1 - busy_ns / duration_ns, 0.0),
-        batches_ns=None if batches_ns is None else batches_ns / n_steps,
+        batches_ns=None if steps.batches_ns is None else steps.batches_ns / n_steps,
         parts=tuple(sorted(parts, key=lambda part: (part.is_idle, -part.duration_ns if part.is_idle else 0.0))),
+    )
+
+
+def _part(part: Part, entry: PartEntry, n_steps: int, step_ns: float, profiler: str) -> PartOfTime:
+    """Return a part of a step's time, of one of `n_steps` that took `step_ns` each under the profiler."""
+    return PartOfTime(
+        name=part.name,
+        title=entry.title,
+        is_idle=entry.is_idle,
+        duration_ns=part.duration_ns / n_steps,
+        share_frac=part.duration_ns / n_steps / step_ns,
+        n_gaps=None if part.n_gaps is None else part.n_gaps / n_steps,
+        half_in_gaps_of_ns=part.half_in_gaps_of_ns,
+        during=_places(part.during, n_steps, step_ns),
+        before=_places(part.before, n_steps, step_ns),
+        advice=entry.advice_for(part, profiler),
     )
 
 

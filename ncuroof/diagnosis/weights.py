@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import polars as pl
 
 from ncuroof.collect.counts import Counts
-from ncuroof.collect.kernel_names import function_name, same_kernel_key
+from ncuroof.collect.kernel_names import function_name
 from ncuroof.diagnosis.wall_time import WallTime, wall_time
+from ncuroof.metrics.counted_launches import SAME_LAUNCH, key_of, keys_of
 from ncuroof.tables import KERNELS, WEIGHTS, check, conform
 
 UNEVEN = "uneven_launches"
@@ -20,8 +21,6 @@ LEAST_TIMED_FRAC = 0.98
 
 _LEAST_COUNTED = 0.5
 """Least share of a report's launches in its counting run for a step of that run to be a step of the same program (a choice)."""
-
-_SAME = ["source", "key", "grid", "block"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,36 +112,14 @@ def weigh(kernels: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> W
     counted = _counted(counts_by_source)
     if counted is None:
         return None
-    keys = {name: _key(name) for name in kernels["name"].drop_nulls().unique()}
-    recorded = kernels.select(
-        "id",
-        "source",
-        "failed",
-        pl.col("name").replace_strict(keys, default=None, return_dtype=pl.String).alias("key"),
-        *(
-            pl.col(name).list.eval(pl.element().cast(pl.String)).list.join("x").alias(name)
-            for name in ("grid", "block")
-        ),
-        "duration_ns",
-    )
+    recorded = kernels.select("id", "source", "failed", *keys_of(kernels), "duration_ns")
     whole = (
         recorded.filter(~pl.col("failed"))
-        .group_by(_SAME)
+        .group_by(SAME_LAUNCH)
         .agg(pl.len().alias("n_recorded"), pl.col("duration_ns").sum())
     )
-    by_kernel = counted.join(whole, on=_SAME, how="inner").select(
-        *_SAME,
-        (pl.col("n_counted") / pl.col("n_recorded")).alias("n_represented"),
-        pl.when(pl.col("duration_ns") > 0)
-        .then(pl.col("counted_ns") / pl.col("duration_ns"))
-        .otherwise(pl.col("n_counted") / pl.col("n_recorded"))
-        .alias("weight"),
-        "counted_ns",
-        (pl.col("counted_ns") / pl.col("n_counted")).alias("counted_average_ns"),
-        "counted_shortest_ns",
-        "counted_longest_ns",
-    )
-    matched = recorded.join(by_kernel, on=_SAME, how="left", maintain_order="left")
+    by_kernel = _stood_for(counted, whole)
+    matched = recorded.join(by_kernel, on=SAME_LAUNCH, how="left", maintain_order="left")
     foreign = _foreign(matched, counts_by_source)
     wall_times = tuple(
         time
@@ -155,13 +132,12 @@ def weigh(kernels: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> W
     is_unmatched = matched["weight"].is_null() & matched["source"].is_in(has_counts) & ~matched["failed"]
     total_ns = float(counted["counted_ns"].sum())
     return Weighting(
-        weights=matched.with_columns(pl.col("n_represented", "weight").fill_null(1.0)).pipe(
-            conform, WEIGHTS
-        ),  # not counted: represents itself
+        # A launch that was not counted represents itself.
+        weights=matched.with_columns(pl.col("n_represented", "weight").fill_null(1.0)).pipe(conform, WEIGHTS),
         n_launches=int(counted["n_counted"].sum()),
         duration_ns=total_ns,
         covered_frac=round(float(by_kernel["counted_ns"].sum()) / total_ns, 12) if total_ns else None,
-        not_recorded=_not_recorded(counted.join(whole, on=_SAME, how="anti")),
+        not_recorded=_not_recorded(counted.join(whole, on=SAME_LAUNCH, how="anti")),
         n_unmatched=int(is_unmatched.sum()),
         wall_times=wall_times,
         foreign=foreign,
@@ -197,6 +173,27 @@ def of_part(weighting: Weighting, kernels: pl.DataFrame) -> Weighting | None:
         foreign=(),
         uncounted_frac=_time_frac(launches, ~is_counted),
         timed_frac=None,
+    )
+
+
+def _stood_for(counted: pl.DataFrame, whole: pl.DataFrame) -> pl.DataFrame:
+    """Return, per kernel and shape that was profiled, the columns of WEIGHTS, and the counted time.
+
+    Args:
+        counted: as `_counted` returns it.
+        whole: `n_recorded` and `duration_ns` of the profiled launches of each kernel and shape.
+    """
+    return counted.join(whole, on=SAME_LAUNCH, how="inner").select(
+        *SAME_LAUNCH,
+        (pl.col("n_counted") / pl.col("n_recorded")).alias("n_represented"),
+        pl.when(pl.col("duration_ns") > 0)
+        .then(pl.col("counted_ns") / pl.col("duration_ns"))
+        .otherwise(pl.col("n_counted") / pl.col("n_recorded"))
+        .alias("weight"),
+        "counted_ns",
+        (pl.col("counted_ns") / pl.col("n_counted")).alias("counted_average_ns"),
+        "counted_shortest_ns",
+        "counted_longest_ns",
     )
 
 
@@ -239,7 +236,7 @@ def _counted(counts_by_source: Sequence[Counts | None]) -> pl.DataFrame | None:
     """Return the counts by report, kernel and shape; None if there are none."""
     rows = [
         (
-            *(source, _key(kernel.name), _text(kernel.grid), _text(kernel.block), function_name(kernel.name)),
+            *(source, *key_of(kernel), function_name(kernel.name)),
             *(kernel.n_launches, kernel.duration_ns, kernel.shortest_ns, kernel.longest_ns),
         )
         for source, counts in enumerate(counts_by_source)
@@ -262,7 +259,7 @@ def _counted(counts_by_source: Sequence[Counts | None]) -> pl.DataFrame | None:
     shortest, longest = pl.col("counted_shortest_ns"), pl.col("counted_longest_ns")
     return (
         pl.DataFrame(rows, schema=schema, orient="row")
-        .group_by(_SAME)
+        .group_by(SAME_LAUNCH)
         .agg(
             pl.col("function").first(),
             pl.col("n_counted", "counted_ns").sum(),
@@ -279,11 +276,3 @@ def _not_recorded(counted: pl.DataFrame) -> tuple[NotRecorded, ...]:
         .sort("counted_ns", "function", descending=[True, False])
     )
     return tuple(NotRecorded(*row) for row in by_function.iter_rows())
-
-
-def _text(shape: tuple[int, int, int]) -> str:
-    return "x".join(map(str, shape))
-
-
-def _key(name: str) -> str:
-    return " ".join(same_kernel_key(name))

@@ -45,10 +45,10 @@ class ChartValue:
     counters: tuple[Alternatives, ...]
     clock: Alternatives | None
 
-    def names(self) -> Iterator[str]:
-        """Yield every counter that the value may read."""
-        for alternatives in (*self.counters, *((self.clock,) if self.clock else ())):
-            yield from alternatives
+    @property
+    def needed(self) -> tuple[Alternatives, ...]:
+        """The alternatives of every counter that the value reads."""
+        return (*self.counters, *((self.clock,) if self.clock else ()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class EmbeddedChart:
     def names(self) -> frozenset[str]:
         """Return every counter that the chart may read."""
         values = (value for pair in (*self.roofs, *self.points) for value in (pair.work, pair.traffic))
-        return frozenset(name for value in values for name in value.names())
+        return frozenset(name for value in values for alternatives in value.needed for name in alternatives)
 
 
 def read_charts(content: Content, framing: Framing) -> tuple[EmbeddedChart, ...]:
@@ -100,9 +100,8 @@ def read_charts(content: Content, framing: Framing) -> tuple[EmbeddedChart, ...]
 
 def _results(content: Content, framing: Framing) -> Iterator[tuple[Part, int]]:
     """Yield each workload's encoded message, and the number of the field that holds its sections."""
-    for block in framing.blocks:
-        for kind, span in block.results:
-            yield part(content, *span), _KERNEL_SECTIONS if kind == "kernel" else _OTHER_SECTIONS
+    for kind, span in framing.results:
+        yield part(content, *span), _KERNEL_SECTIONS if kind == "kernel" else _OTHER_SECTIONS
 
 
 def _of_section(section: memoryview) -> Iterator[EmbeddedChart]:

@@ -134,6 +134,11 @@ class Framing:
     damage: str | None
 
     @property
+    def results(self) -> Iterator[tuple[str, Span]]:
+        """The `Block.results` of all blocks, in file order."""
+        return (result for block in self.blocks for result in block.results)
+
+    @property
     def n_workloads(self) -> int:
         """Profiled workloads in the intact blocks."""
         return sum(block.n_workloads for block in self.blocks)

@@ -5,8 +5,6 @@ Source: Nsight Compute Customization Guide, "Report File Format": ProfileResult.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import polars as pl
 
 from ncuroof.ingest import wire
@@ -24,10 +22,10 @@ def launch_shapes(content: Content, framing: Framing) -> pl.DataFrame | None:
 
     None if the report has workloads other than kernels or a result that cannot be read: the rows could then be misaligned.
     """
-    if any(kind != "kernel" for block in framing.blocks for kind, _ in block.results):
+    if any(kind != "kernel" for kind, _ in framing.results):
         return None
     try:
-        rows = [_shape(result) for result in _results(content, framing)]
+        rows = [_shape(part(content, *span)) for _, span in framing.results]
     except wire.WireError:
         return None
     names = [f"{counter}_{axis}" for counter in _COUNTER_BY_FIELD.values() for axis in _AXIS_BY_FIELD.values()]
@@ -48,11 +46,6 @@ def believable(counters: pl.DataFrame) -> list[pl.Expr]:
         is_sound = (product == counted).fill_null(value=True)
         columns += [pl.when(is_sound).then(pl.col(axis)).alias(axis) for axis in axes]
     return columns
-
-
-def _results(content: Content, framing: Framing) -> Iterator[Part]:
-    for block in framing.blocks:
-        yield from (part(content, *span) for _, span in block.results)
 
 
 def _shape(result: Part) -> dict[str, float]:

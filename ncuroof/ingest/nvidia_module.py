@@ -21,13 +21,20 @@ import polars as pl
 from ncuroof.errors import MissingExtraError, ReportAccessError
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS, CounterSelection
-from ncuroof.ingest.result_tables import ALWAYS_STORED, GREATEST_VALUE, LEAST_VALUE, ResultTables, instances_text
+from ncuroof.ingest.result_tables import (
+    ALWAYS_STORED,
+    GREATEST_VALUE,
+    LEAST_VALUE,
+    RULE_SCOPES,
+    ResultTables,
+    instances_text,
+    without_columns,
+)
 from ncuroof.ingest.stored import readable
 
 _RULE_TYPES = ("none", "ok", "optimization", "warning", "error")
 """By the module's own numbering; in the file a warning is 2, an error 3 and an optimization 4."""
 
-_SCOPES = {1: "local", 2: "global"}
 _STORED_UNIT = {"s": "ns"}
 """Corrections of the module's units. The file stores no units, the module looks them up; after it has opened a damaged report it
 gives "s" for times until the process ends, although the stored values are nanoseconds."""
@@ -49,7 +56,7 @@ class _Columns:
 
     def frame(self, n_rows: int, dtype: type[pl.DataType]) -> pl.DataFrame:
         if not self.cells:
-            return pl.DataFrame({"": [None] * n_rows}).select([])
+            return without_columns(n_rows)
         return pl.DataFrame(
             [
                 pl.Series(name, cells + [None] * (n_rows - len(cells)), dtype=dtype, strict=False)
@@ -271,5 +278,5 @@ def _rules(row: int, action: Any) -> Iterator[tuple[object, ...]]:
             _text(message.get("message")),
             _RULE_TYPES[kind] if 0 <= kind < len(_RULE_TYPES) else "none",
             share / 100 if share is not None and math.isfinite(share) else None,
-            _SCOPES.get(speedup.get("type", 0)),
+            RULE_SCOPES.get(speedup.get("type", 0)),
         )

@@ -32,7 +32,7 @@ from ncuroof.ingest.raw_report import CounterSelection, RawReport
 from ncuroof.ingest.readers import ReaderName, ReportSource, read_results
 from ncuroof.ingest.result_tables import ResultTables
 from ncuroof.ingest.session import read_session
-from ncuroof.ingest.stored import Content, LoadedFile, closing, part, readable
+from ncuroof.ingest.stored import Content, LoadedFile, close, part, readable
 
 _T = TypeVar("_T")
 
@@ -99,8 +99,10 @@ def _opened(path: Path, name: str, kind: FileKind) -> Iterator[_Stored]:
             yield _Stored(name, file, file.content)
             return
         content, loss = decompress(file.content, where=name)
-        with closing(content):
+        try:
             yield _Stored(name, file, content, loss)
+        finally:
+            close(content)
 
 
 def _read(

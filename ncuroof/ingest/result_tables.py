@@ -14,6 +14,9 @@ LEAST_VALUE, GREATEST_VALUE = 1e-30, 1e30
 """Magnitudes that no counter but zero comes close to, in any unit; products and ratios of a few values within them stay finite.
 Anything outside, NaN and infinity is treated as missing: only failed collection or corrupted bits produce it."""
 
+RULE_SCOPES = {1: "local", 2: "global"}
+"""What the estimated speedup of a rule is of, by NVIDIA's numbering."""
+
 
 @dataclass(slots=True)
 class ResultTables:
@@ -25,6 +28,11 @@ class ResultTables:
     texts: pl.DataFrame
     rules: pl.DataFrame
     sections: tuple[str, ...]
+
+
+def without_columns(n_rows: int) -> pl.DataFrame:
+    """Return a table of rows without columns."""
+    return pl.DataFrame({"": [None] * n_rows}).select([])
 
 
 def instances_text(values: Iterable[tuple[str, float]]) -> str:

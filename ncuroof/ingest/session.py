@@ -141,6 +141,7 @@ def read_session(headers: Iterable[wire.Bytes]) -> Session:
     ncu_command_line = _text(session, _SESSION_COMMAND_LINE)
     program = next(_messages(session, _SESSION_EXECUTABLE), {})
     options = tuple(_options(ncu_command_line or ""))
+    argument_by_option = dict(options)  # the last one of an option that is given twice
     settings = next(_messages(session, _SESSION_SETTINGS), {})
     if not processes and (process_id := _integer(session, _SESSION_PROCESS_ID)) is not None:
         processes = (Process(process_id, _base_name(_text(program, _EXECUTABLE_PATH))),)
@@ -149,9 +150,9 @@ def read_session(headers: Iterable[wire.Bytes]) -> Session:
         cuda_version=version_by_provider.get("CUDA Version"),
         driver_version=version_by_provider.get("Display Driver Version"),
         command_line=ncu_command_line or _program_line(program),
-        clock_control=_mode(_text(settings, _SETTINGS_CLOCK_CONTROL) or _last(options, "--clock-control")),
-        cache_control=_mode(_last(options, "--cache-control")),
-        replay_mode=_mode(_text(settings, _SETTINGS_REPLAY_MODE) or _last(options, "--replay-mode")),
+        clock_control=_mode(_text(settings, _SETTINGS_CLOCK_CONTROL) or argument_by_option.get("--clock-control")),
+        cache_control=_mode(argument_by_option.get("--cache-control")),
+        replay_mode=_mode(_text(settings, _SETTINGS_REPLAY_MODE) or argument_by_option.get("--replay-mode")),
         sets=tuple(value for name, value in options if name == "--set"),
         sections=tuple(value for name, value in options if name == "--section"),
         processes=processes,
@@ -255,10 +256,6 @@ def _options(command_line: str) -> Iterator[tuple[str, str]]:
             yield name, argument
         elif name not in _FLAGS and (name.startswith("--") or len(name) == 2):
             yield name, next(words, "")
-
-
-def _last(options: Iterable[tuple[str, str]], wanted: str) -> str | None:
-    return dict(options).get(wanted)
 
 
 def _mode(spelling: str | None) -> str | None:

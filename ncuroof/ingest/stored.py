@@ -6,7 +6,6 @@ import contextlib
 import errno
 import hashlib
 import os
-from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
 from typing import IO
@@ -81,14 +80,10 @@ def part(content: Content, start: int, end: int) -> Part:
     return content.part(start, end) if isinstance(content, StoredFile) else memoryview(content)[start:end]
 
 
-@contextlib.contextmanager
-def closing(content: Content) -> Iterator[None]:
-    """Close `content` on exit if it is a file."""
-    try:
-        yield
-    finally:
-        if isinstance(content, StoredFile):
-            content.close()
+def close(content: Content) -> None:
+    """Close `content` if it is a file."""
+    if isinstance(content, StoredFile):
+        content.close()
 
 
 def copy_part(content: Content, n_bytes: int, path: Path) -> None:
@@ -128,8 +123,7 @@ class LoadedFile:
         return self
 
     def __exit__(self, *raised: object) -> None:
-        with closing(self.content):
-            pass
+        close(self.content)
 
     def sha256(self) -> str:
         """Return the SHA-256 in hexadecimal, waiting for the thread if necessary.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from ncuroof.metrics.entries import Neighbours
-from ncuroof.metrics.launch_order import QUEUE
+from ncuroof.metrics.launch_order import QUEUE, nearest
 from ncuroof.metrics.names import matches
 
 _OTHER = -1.0
@@ -73,8 +73,7 @@ def _is_between(known: Neighbours) -> pl.Expr:
     around = (
         pl.when("is_product").then(pl.col("flop").fill_null(_OTHER)).when(~pl.col("is_pointwise")).then(pl.lit(_OTHER))
     )
-    before = around.forward_fill(limit=known.most_pointwise).shift(1).over(QUEUE)
-    behind = around.backward_fill(limit=known.most_pointwise).shift(-1).over(QUEUE)
+    before, behind = (nearest(around, direction, known.most_pointwise) for direction in (-1, 1))
     return _is_alike(before, behind, known).fill_null(value=False)
 
 
@@ -86,6 +85,5 @@ def _is_alike(one: pl.Expr, other: pl.Expr, known: Neighbours) -> pl.Expr:
 def _is_beside(is_meant: pl.Expr, known: Neighbours) -> pl.Expr:
     """Return whether only pointwise kernels run between a launch and one that is meant, before or behind it."""
     marked = pl.when(is_meant).then(1.0).when(~pl.col("is_pointwise")).then(0.0)
-    before = marked.forward_fill(limit=known.most_pointwise).shift(1).over(QUEUE)
-    behind = marked.backward_fill(limit=known.most_pointwise).shift(-1).over(QUEUE)
-    return pl.max_horizontal(before, behind).fill_null(0.0) > 0
+    sides = (nearest(marked, direction, known.most_pointwise) for direction in (-1, 1))
+    return pl.max_horizontal(*sides).fill_null(0.0) > 0

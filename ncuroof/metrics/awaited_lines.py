@@ -6,7 +6,9 @@ from collections.abc import Mapping
 
 import polars as pl
 
-_LINE = ["id", "file", "line"]
+LINE = ["id", "file", "line"]
+"""Columns that identify a source line of a kernel."""
+
 _LEAST_FRAC = 0.1
 _N_AWAITED = 3
 """Awaited lines are kept if they have at least this share of the samples, and at most this many per line and stall."""
@@ -22,9 +24,9 @@ def awaited_lines(instructions: pl.DataFrame, samples: Mapping[str, pl.Expr]) ->
         samples: by stall, the sum of its samples over instructions.
     """
     waiting = instructions.lazy().filter(pl.col("file").is_not_null())
-    of_line = waiting.group_by(_LINE).agg(value.alias(stall) for stall, value in samples.items())
+    of_line = waiting.group_by(LINE).agg(value.alias(stall) for stall, value in samples.items())
     by_instruction = waiting.filter(pl.col("awaited").is_not_null()).group_by(
-        *_LINE, "number", "awaited", maintain_order=True
+        *LINE, "number", "awaited", maintain_order=True
     )
     places = instructions.lazy().select(
         "id",
@@ -38,14 +40,14 @@ def awaited_lines(instructions: pl.DataFrame, samples: Mapping[str, pl.Expr]) ->
         .join(places, on=["id", "awaited"], maintain_order="left")
         .filter(pl.col("place").struct.field("file").is_not_null())
         .unique(["id", "number", "place"], keep="first", maintain_order=True)
-        .pipe(_by_stall, samples, [*_LINE, "place", "called"])
-        .group_by(*_LINE, "stall", "place", maintain_order=True)
+        .pipe(_by_stall, samples, [*LINE, "place", "called"])
+        .group_by(*LINE, "stall", "place", maintain_order=True)
         .agg(pl.col("called").first(), pl.col("n").sum())
-        .join(_by_stall(of_line, samples, _LINE).rename({"n": "total"}), on=[*_LINE, "stall"], maintain_order="left")
+        .join(_by_stall(of_line, samples, LINE).rename({"n": "total"}), on=[*LINE, "stall"], maintain_order="left")
         .with_columns((pl.col("n") / pl.col("total")).alias("frac"))
         .filter(pl.col("frac") >= _LEAST_FRAC)
         .sort("n", descending=True, maintain_order=True)
-        .group_by(*_LINE, "stall", maintain_order=True)
+        .group_by(*LINE, "stall", maintain_order=True)
         .agg(_entry().head(_N_AWAITED).alias("awaits"))
         .collect()
     )

@@ -85,23 +85,12 @@ class Catalogue:
         """Return all quantities: those with formulas, then those that other code computes, which have no sources."""
         return self.quantities + self.computed
 
-    def quantity(self, name: str) -> Quantity:
-        """Return the quantity with formulas called `name`.
-
-        Raises:
-            ProfileError: there is no such quantity.
-        """
-        for quantity in self.quantities:
-            if quantity.name == name:
-                return quantity
-        raise ProfileError(f"metrics.toml: no quantity {name!r}")
-
     def pairs(self, name: str) -> tuple[Pair, ...]:
         """Return the pairs of `bandwidth.<level>` or `work.<precision>`; none for any other name."""
         table, _, key = name.partition(".")
         return {"bandwidth": self.bandwidth, "work": self.work}.get(table, {}).get(key, ())
 
-    def named(self, name: str) -> Quantity:
+    def quantity(self, name: str) -> Quantity:
         """Return the quantity called `name`, also if other code computes it or it is `bandwidth.<level>` or `work.<precision>`.
 
         Raises:
@@ -182,7 +171,7 @@ def _catalogue(raw: Mapping[str, Any]) -> Catalogue:
             instructions=tuple(map(_instruction, tensor["instruction"])),
         ),
         stalls=stalls,
-        by_line={name: _by_line(entry) for name, entry in raw["by_line"].items()}
+        by_line={name: _by_line(entry, raw["by_line"]) for name, entry in raw["by_line"].items()}
         | _samples(stalls, least=float(raw["by_line"]["samples"]["least"])),
         neighbours=Neighbours(**raw["neighbours"]),
         cross_entropy=CrossEntropy(**raw["cross_entropy"]),
@@ -192,9 +181,10 @@ def _catalogue(raw: Mapping[str, Any]) -> Catalogue:
     )
 
 
-def _by_line(entry: Mapping[str, Any]) -> ByLine:
+def _by_line(entry: Mapping[str, Any], others: Mapping[str, Any]) -> ByLine:
     formulas = tuple(parse(source["formula"]) for source in entry["sources"])
-    only = {name: tuple(map(float, values)) for name, values in entry.get("only", {}).items()}
+    chosen = others[entry["only_as"]]["only"] if "only_as" in entry else entry.get("only", {})
+    only = {name: tuple(map(float, values)) for name, values in chosen.items()}
     return ByLine(entry["label"], entry["doc"], formulas, only, float(entry.get("least", 0)))
 
 
@@ -213,17 +203,8 @@ def _samples(stalls: Stalls, least: float) -> dict[str, ByLine]:
 
 
 def _stalls(entry: Mapping[str, Any]) -> Stalls:
-    return Stalls(
-        doc=entry["doc"],
-        excludes=entry["excludes"],
-        reasons=entry["reasons"],
-        counter=entry["counter"],
-        total=entry["total"],
-        only_on_some_chips=tuple(entry["only_on_some_chips"]),
-        sampled_counters=tuple(entry["sampled_counters"]),
-        sampled_names=entry["sampled_names"],
-        collect=entry["collect"],
-    )
+    lists = {name: tuple(entry[name]) for name in ("only_on_some_chips", "sampled_counters")}
+    return Stalls(**{**entry, **lists})
 
 
 def _quantity(name: str, entry: Mapping[str, Any]) -> Quantity:

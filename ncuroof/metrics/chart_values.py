@@ -17,10 +17,9 @@ from ncuroof.ingest import ChartPair, ChartValue, EmbeddedChart, RawReport
 from ncuroof.metrics.catalogue import Catalogue
 from ncuroof.metrics.entries import Tensor
 from ncuroof.metrics.quantities import CounterTable, first_known
-from ncuroof.metrics.stacked_rows import stacked
+from ncuroof.metrics.stacked_rows import TRAFFIC_RATES, WORK_RATES, RateTable, stacked
 from ncuroof.metrics.tensor import MeasuredPath, tensor_path, work_by_precision
 from ncuroof.metrics.work import with_flop
-from ncuroof.tables import BANDWIDTH, WORK
 from ncuroof.words import MemoryLevel, Precision
 
 _SOURCE, _IS_LISTED = "source", "is_listed"
@@ -61,24 +60,6 @@ class _Drawn:
         return "_".join(words)
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
-    """The work or the traffic of a pair, and the schema and columns of the table that it goes to."""
-
-    schema: pl.Schema
-    key: str
-    achieved: str
-    peak: str
-    is_work: bool
-
-    def of(self, pair: ChartPair) -> ChartValue:
-        return pair.work if self.is_work else pair.traffic
-
-
-_WORK = _Side(WORK, "precision", "flop_per_s", "peak_flop_per_s", is_work=True)
-_TRAFFIC = _Side(BANDWIDTH, "level", "bytes_per_s", "peak_bytes_per_s", is_work=False)
-
-
 def with_chart_values(
     work: pl.DataFrame, bandwidth: pl.DataFrame, table: CounterTable, reports: Sequence[RawReport], catalogue: Catalogue
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -99,14 +80,14 @@ def with_chart_values(
         sources.alias(_SOURCE), table.is_on(catalogue.capabilities).fill_null(value=True).alias(_IS_LISTED)
     )
     has_sparsity = table.capability() >= catalogue.tensor.sparse_since
-    vector = _by_key(frame, drawn, "vector_precision", work, _WORK)
+    vector = _by_key(frame, drawn, "vector_precision", work, WORK_RATES)
     tensor = [each for each in drawn if each.tensor_name]
     is_tensor_needed = _is_needed(frame, tensor, work.filter(pl.col("precision").str.starts_with("tensor")))
     paths = _tensor_paths(frame, tensor, catalogue.tensor) if is_tensor_needed else ()
     tensor_rows = work_by_precision(frame, paths, has_sparsity)
     return (
-        _merged(work, [*vector, tensor_rows], frame, _WORK),
-        _merged(bandwidth, _by_key(frame, drawn, "level", bandwidth, _TRAFFIC), frame, _TRAFFIC),
+        _merged(work, [*vector, tensor_rows], frame, WORK_RATES),
+        _merged(bandwidth, _by_key(frame, drawn, "level", bandwidth, TRAFFIC_RATES), frame, TRAFFIC_RATES),
     )
 
 
@@ -129,19 +110,18 @@ def _with_counters(drawn: Sequence[_Drawn], columns: Collection[str]) -> list[_D
     is_held: dict[int, bool] = {}
     for value in (value for each in drawn for value in (each.pair.work, each.pair.traffic)):
         if id(value) not in is_held:  # equal values are mostly one object: the reader shares them
-            needed = (*value.counters, *((value.clock,) if value.clock else ()))
-            is_held[id(value)] = all(any(name in columns for name in alternatives) for alternatives in needed)
+            is_held[id(value)] = all(any(name in columns for name in alternatives) for alternatives in value.needed)
     return [each for each in drawn if is_held[id(each.pair.work)] or is_held[id(each.pair.traffic)]]
 
 
 def _by_key(
-    frame: pl.DataFrame, drawn: Sequence[_Drawn], attribute: str, ours: pl.DataFrame, side: _Side
+    frame: pl.DataFrame, drawn: Sequence[_Drawn], attribute: str, ours: pl.DataFrame, rates: RateTable
 ) -> list[pl.DataFrame]:
     """Return the charts' rows of each precision, or level, that is needed (see `_is_needed`)."""
     return [
-        _rows(frame, name, pairs, side)
+        _rows(frame, name, pairs, rates)
         for name, pairs in _grouped(drawn, attribute).items()
-        if _is_needed(frame, pairs, ours.filter(pl.col(side.key) == name))
+        if _is_needed(frame, pairs, ours.filter(pl.col(rates.key) == name))
     ]
 
 
@@ -163,42 +143,46 @@ def _is_needed(frame: pl.DataFrame, drawn: Sequence[_Drawn], ours: pl.DataFrame)
     return not kernels[_IS_LISTED].all() or not kernels.join(ours, on="id", how="anti").is_empty()
 
 
-def _rows(frame: pl.DataFrame, name: str, pairs: Sequence[_Drawn], side: _Side) -> pl.DataFrame:
+def _rows(frame: pl.DataFrame, name: str, pairs: Sequence[_Drawn], rates: RateTable) -> pl.DataFrame:
     """Return the achieved rate and peak of one precision or level; no row without an achieved rate, null without a peak."""
-    achieved, peak = (
-        pl.coalesce(
-            pl.lit(None, pl.Float64),
-            *(_value(frame, each, side) for each in pairs if each.is_peak is is_peak),
-        )
-        for is_peak in (False, True)
-    )
-    definition = next((_counters(frame, side.of(each.pair)) for each in pairs if not each.is_peak), "")
+    achieved, peak, definition = _of_pairs(frame, pairs, rates)
     rows = frame.select(
         "id",
-        achieved.alias(side.achieved),
-        pl.when(peak > 0).then(peak).alias(side.peak),
+        achieved.alias(rates.achieved),
+        pl.when(peak > 0).then(peak).alias(rates.peak),
         pl.lit(definition).alias("definition"),
-        pl.lit(name).alias(side.key),
+        pl.lit(name).alias(rates.key),
         pl.lit(value=True).alias("reliable"),
     )
-    return rows.filter(pl.col(side.achieved).is_not_null())
+    return rows.filter(pl.col(rates.achieved).is_not_null())
 
 
 def _tensor_paths(frame: pl.DataFrame, drawn: Sequence[_Drawn], tensor: Tensor) -> Iterator[MeasuredPath]:
-    by_name = _grouped(drawn, "tensor_name")
-    null = pl.lit(None, pl.Float64)
-    for name, pairs in by_name.items():
-        rate, peak = (
-            pl.coalesce(null, *(_value(frame, each, _WORK) for each in pairs if each.is_peak is is_peak))
-            for is_peak in (False, True)
+    for name, pairs in _grouped(drawn, "tensor_name").items():
+        rate, peak, counters = _of_pairs(frame, pairs, WORK_RATES)
+        yield MeasuredPath(tensor_path(name, tensor), rate, peak, counters or name)
+
+
+def _of_pairs(frame: pl.DataFrame, pairs: Sequence[_Drawn], rates: RateTable) -> tuple[pl.Expr, pl.Expr, str]:
+    """Return the achieved rate and the peak that the pairs give, and the definition of the rate; "" where no pair is a point."""
+    achieved, peak = (
+        pl.coalesce(
+            pl.lit(None, pl.Float64), *(_value(frame, each, rates) for each in pairs if each.is_peak is is_peak)
         )
-        counters = next((_counters(frame, each.pair.work) for each in pairs if not each.is_peak), name)
-        yield MeasuredPath(tensor_path(name, tensor), rate, peak, counters)
+        for is_peak in (False, True)
+    )
+    definition = next((_counters(frame, _side(each.pair, rates)) for each in pairs if not each.is_peak), "")
+    return achieved, peak, definition
 
 
-def _value(frame: pl.DataFrame, drawn: _Drawn, side: _Side) -> pl.Expr:
+def _side(pair: ChartPair, rates: RateTable) -> ChartValue:
+    """Return what of a pair goes to a table: its work or its traffic."""
+    return pair.work if rates is WORK_RATES else pair.traffic
+
+
+def _value(frame: pl.DataFrame, drawn: _Drawn, rates: RateTable) -> pl.Expr:
     """Return a chart's value for the kernels of the reports that contain it; null elsewhere and where a counter is missing."""
-    value = side.of(drawn.pair)
+    value = _side(drawn.pair, rates)
     total: pl.Expr = sum((_first(frame, each) for each in value.counters[1:]), _first(frame, value.counters[0]))
     if value.clock is not None:
         total = total * _first(frame, value.clock)
@@ -216,15 +200,17 @@ def _counters(frame: pl.DataFrame, value: ChartValue) -> str:
     return "chart of the report: " + " + ".join(names)
 
 
-def _merged(ours: pl.DataFrame, parts: Sequence[pl.DataFrame], frame: pl.DataFrame, side: _Side) -> pl.DataFrame:
+def _merged(ours: pl.DataFrame, parts: Sequence[pl.DataFrame], frame: pl.DataFrame, rates: RateTable) -> pl.DataFrame:
     """Return the catalogue's rows (`ours`), with the charts' rows where it has none, or instead of them on unlisted chips."""
-    theirs = stacked(parts, side.schema, side.achieved, side.peak)
+    theirs = stacked(parts, rates)
     if theirs.is_empty():
         return ours
-    if side.is_work:
+    if rates is WORK_RATES:
         theirs = with_flop(theirs, frame)
     theirs = theirs.with_columns(pl.lit(value=True).alias("is_from_chart"))
     unlisted = frame.filter(~pl.col(_IS_LISTED)).select("id")
-    kept = ours.join(theirs.join(unlisted, on="id", how="semi"), on=["id", side.key], how="anti", maintain_order="left")
-    added = theirs.join(kept, on=["id", side.key], how="anti")
+    kept = ours.join(
+        theirs.join(unlisted, on="id", how="semi"), on=["id", rates.key], how="anti", maintain_order="left"
+    )
+    added = theirs.join(kept, on=["id", rates.key], how="anti")
     return pl.concat([kept, added]).sort("id", maintain_order=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from math import prod
 
 import polars as pl
@@ -68,76 +68,71 @@ def values_by_code(report: RawReport, waits: Collection[str]) -> pl.DataFrame:
         report: as read by `ncuroof.ingest`.
         waits: counters of samples that found a warp waiting for data.
     """
-    of_accesses = [_most_executions(report), _wide_conflicts(report)]
     shares = {ADJACENT_LOADS: report.adjacent_loads, LOCAL_ACCESSES: report.local_accesses}
     unknown = (None,) * report.workloads.height
     of_code = [pl.Series(name, found or unknown, pl.Float64) for name, found in shares.items()]
-    return pl.DataFrame([*_waits(report, waits), *of_code, *_alike(report), *of_accesses, *_arithmetic(report)])
+    return pl.DataFrame([*_of_instructions(report, waits), *of_code, *_alike(report), *_arithmetic(report)])
 
 
-def _waits(report: RawReport, waits: Collection[str]) -> list[pl.Series]:
-    """Return LOADS_BY_CODE and ATOMIC_WAIT of each workload; null where samples are few or the code explains too few of them."""
-    counted = [pl.col(name) for name in sorted(waits) if name in report.instructions.columns]
-    n_rows = report.workloads.height
+def _of_instructions(report: RawReport, waits: Collection[str]) -> list[pl.Series]:
+    """Return LOADS_BY_CODE, ATOMIC_WAIT, MOST_EXECUTIONS and WIDE_CONFLICTS of each workload; null without the counters for it."""
+    instructions = report.instructions
+    known = {**_waits(instructions, waits), **_most_executions(instructions), **_wide_conflicts(instructions)}
+    rows = pl.DataFrame({"row": range(report.workloads.height)}, schema={"row": pl.UInt32})
+    values = rows.join(instructions.group_by("row").agg(**known), on="row", how="left", maintain_order="left")
+    names = (LOADS_BY_CODE, ATOMIC_WAIT, MOST_EXECUTIONS, WIDE_CONFLICTS)
+    unknown = (pl.lit(None, pl.Float64).alias(name) for name in names if name not in known)
+    return values.with_columns(unknown).select(names).get_columns()
+
+
+def _waits(instructions: pl.DataFrame, waits: Collection[str]) -> dict[str, pl.Expr]:
+    """Return LOADS_BY_CODE and ATOMIC_WAIT of a kernel; null where samples are few or the code explains too few of them."""
+    counted = [pl.col(name) for name in sorted(waits) if name in instructions.columns]
     if not counted:
-        return [pl.Series(name, [None] * n_rows, pl.Float64) for name in (LOADS_BY_CODE, ATOMIC_WAIT)]
+        return {}
     n_samples = pl.coalesce(counted)
     known = n_samples.filter(pl.col("n_loads").is_not_null()).sum()
     known_waits = n_samples.filter(pl.col("waits_for_atomic").is_not_null()).sum()
     is_enough = n_samples.sum() >= _LEAST_SAMPLES
     are_loads_known = is_enough & (known >= _LEAST_KNOWN_FRAC * n_samples.sum())
-    of_kernel = report.instructions.group_by("row").agg(
-        pl.when(are_loads_known).then((n_samples * pl.col("n_loads")).sum() / known).alias(LOADS_BY_CODE),
-        pl.when(is_enough & (known_waits >= _LEAST_KNOWN_FRAC * n_samples.sum()))
-        .then(n_samples.filter("waits_for_atomic").sum() / n_samples.sum())
-        .alias(ATOMIC_WAIT),
-    )
-    return _by_workload(of_kernel, report).get_columns()
+    are_waits_known = is_enough & (known_waits >= _LEAST_KNOWN_FRAC * n_samples.sum())
+    return {
+        LOADS_BY_CODE: pl.when(are_loads_known).then((n_samples * pl.col("n_loads")).sum() / known),
+        ATOMIC_WAIT: pl.when(are_waits_known).then(n_samples.filter("waits_for_atomic").sum() / n_samples.sum()),
+    }
 
 
-def _by_workload(of_kernel: pl.DataFrame, report: RawReport) -> pl.DataFrame:
-    """Return `of_kernel`, which has a `row` for some of the report's workloads, with one row per workload; null for the others."""
-    rows = pl.DataFrame({"row": range(report.workloads.height)}, schema={"row": pl.UInt32})
-    return rows.join(of_kernel, on="row", how="left", maintain_order="left").drop("row")
+def _most_executions(instructions: pl.DataFrame) -> dict[str, pl.Expr]:
+    """Return MOST_EXECUTIONS of a kernel: executions of its most frequently executed global-memory instruction.
 
-
-def _most_executions(report: RawReport) -> pl.Series:
-    """Return MOST_EXECUTIONS of each workload: executions of its most frequently executed global-memory instruction.
-
-    It is null where the instructions are unknown or none accesses global memory. An instruction without predicated-off lanes
-    accessed memory as often as it was executed. Otherwise its count may include executions with all lanes off, and a lower bound
-    is used: the lanes that were on, over the size of a warp.
+    It is null where no instruction accesses global memory. An instruction without predicated-off lanes accessed memory as often as
+    it was executed. Otherwise its count may include executions with all lanes off, and a lower bound is used: the lanes that were
+    on, over the size of a warp.
     """
-    n_executions = (
-        pl.when(pl.col(_THREADS_ON) == pl.col(_THREADS)).then(_EXECUTED).otherwise(pl.col(_THREADS_ON) / _WARP)
-    )
-    if not {_EXECUTED, _THREADS, _THREADS_ON, _MEMORY_TYPE} <= set(report.instructions.columns):
-        return pl.Series(MOST_EXECUTIONS, [None] * report.workloads.height, pl.Float64)
-    accesses = report.instructions.filter(pl.col(_MEMORY_TYPE) == _GLOBAL)
-    of_kernel = accesses.group_by("row").agg(n_executions.max().alias(MOST_EXECUTIONS))
-    return _by_workload(of_kernel, report)[MOST_EXECUTIONS]
+    if not {_EXECUTED, _THREADS, _THREADS_ON, _MEMORY_TYPE} <= set(instructions.columns):
+        return {}
+    has_all_lanes = pl.col(_THREADS_ON) == pl.col(_THREADS)
+    n_executions = pl.when(has_all_lanes).then(_EXECUTED).otherwise(pl.col(_THREADS_ON) / _WARP)
+    return {MOST_EXECUTIONS: n_executions.filter(pl.col(_MEMORY_TYPE) == _GLOBAL).max()}
 
 
-def _wide_conflicts(report: RawReport) -> pl.Series:
-    """Return WIDE_CONFLICTS of each workload: the share of the wavefronts beyond the ideal that accesses of 8 or 16 bytes take.
+def _wide_conflicts(instructions: pl.DataFrame) -> dict[str, pl.Expr]:
+    """Return WIDE_CONFLICTS of a kernel: the share of the wavefronts beyond the ideal that accesses of 8 or 16 bytes take.
 
-    It is null where the instructions are unknown or no access has a bank conflict.
+    It is null where no access has a bank conflict.
     """
-    if not {_WAVEFRONTS, _IDEAL_WAVEFRONTS, _WIDTH} <= set(report.instructions.columns):
-        return pl.Series(WIDE_CONFLICTS, [None] * report.workloads.height, pl.Float64)
+    if not {_WAVEFRONTS, _IDEAL_WAVEFRONTS, _WIDTH} <= set(instructions.columns):
+        return {}
     excess = pl.col(_WAVEFRONTS) - pl.col(_IDEAL_WAVEFRONTS)
     whole = excess.sum()
-    share = excess.filter(pl.col(_WIDTH) >= _WIDE_BITS).sum() / whole
-    of_kernel = report.instructions.group_by("row").agg(pl.when(whole > 0).then(share).alias(WIDE_CONFLICTS))
-    return _by_workload(of_kernel, report)[WIDE_CONFLICTS]
+    return {WIDE_CONFLICTS: pl.when(whole > 0).then(excess.filter(pl.col(_WIDTH) >= _WIDE_BITS).sum() / whole)}
 
 
 def _arithmetic(report: RawReport) -> list[pl.Series]:
     """Return UNFUSED_BY_CODE and FP64_DIVISIONS of each workload; null where its code is unknown or has no such arithmetic."""
     counts = report.operations or (None,) * report.workloads.height
     found = [(None, None) if n is None else (_unfused(n), _divisions(n)) for n in counts]
-    names = (UNFUSED_BY_CODE, FP64_DIVISIONS)
-    return [pl.Series(name, [each[index] for each in found], pl.Float64) for index, name in enumerate(names)]
+    return _columns((UNFUSED_BY_CODE, FP64_DIVISIONS), found)
 
 
 def _unfused(n: Mapping[str, int]) -> float | None:
@@ -157,8 +152,11 @@ def _alike(report: RawReport) -> list[pl.Series]:
     unread = report.unread_indices or (None,) * report.workloads.height
     extents = report.counters.select(pl.selectors.starts_with("launch__block_dim_", "launch__grid_dim_"))
     launches = extents.iter_rows(named=True) if report.unread_indices else iter([{}] * len(unread))
-    found = [_n_alike(names, launch) for names, launch in zip(unread, launches, strict=True)]
-    return [pl.Series(name, [each[index] for each in found], pl.Float64) for index, name in enumerate(N_ALIKE)]
+    return _columns(N_ALIKE, [_n_alike(names, launch) for names, launch in zip(unread, launches, strict=True)])
+
+
+def _columns(names: Sequence[str], rows: Sequence[tuple[float | None, ...]]) -> list[pl.Series]:
+    return [pl.Series(name, [row[place] for row in rows], pl.Float64) for place, name in enumerate(names)]
 
 
 def _n_alike(unread: frozenset[str] | None, launch: Mapping[str, float | None]) -> tuple[float | None, ...]:

@@ -7,15 +7,26 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from ncuroof.collect.counts import Counts
-from ncuroof.collect.kernel_names import same_kernel_key
 from ncuroof.ingest import RawReport
+from ncuroof.metrics.counted_launches import SAME_LAUNCH, key_of, keys_of
 
 QUEUE = ("source", "process_id", "context", "stream")
-_SAME = ["source", "key", "grid", "block"]
-_BEFORE = [f"{name}_before" for name in _SAME[1:]]
+_BEFORE = [f"{name}_before" for name in SAME_LAUNCH[1:]]
 
 _MOST_SAMPLED = 8
 """Upper bound for the profiled launches of a kernel and shape that are paired with every launch of a neighbour, as a sample."""
+
+
+def nearest(value: pl.Expr, direction: int, limit: int) -> pl.Expr:
+    """Return what `value` is for the nearest launch behind (1) or before (-1) in the queue for which it is not null.
+
+    Args:
+        value: null for launches to pass over.
+        direction: 1 or -1.
+        limit: most launches to pass over.
+    """
+    fill = value.backward_fill if direction > 0 else value.forward_fill
+    return fill(limit=limit).shift(-direction).over(QUEUE)
 
 
 def gaps_of(reports: Sequence[RawReport], counts: Sequence[Counts | None]) -> dict[int, Counts | None]:
@@ -66,36 +77,23 @@ def launch_pairs(kernels: pl.DataFrame, with_gaps: Mapping[int, Counts | None]) 
 
 def _as_counted(kernels: pl.DataFrame, counted: Mapping[int, Counts]) -> pl.DataFrame:
     """Return the pairs in reports whose launches represent others."""
-    keys = {name: _key(name) for name in kernels["name"].drop_nulls().unique()}
-    recorded = kernels.filter(pl.col("source").is_in(list(counted)), ~pl.col("failed")).select(
-        "id",
-        "source",
-        pl.col("name").replace_strict(keys, default=None, return_dtype=pl.String).alias("key"),
-        *(pl.col(axis).list.eval(pl.element().cast(pl.String)).list.join("x") for axis in ("grid", "block")),
-    )
+    launched = kernels.filter(pl.col("source").is_in(list(counted)), ~pl.col("failed"))
+    recorded = launched.select("id", "source", *keys_of(launched))
     schema = {"source": pl.UInt32, "key": pl.String, "grid": pl.String, "block": pl.String, "n": pl.Int64}
-    each = [
-        (source, kernel, (source, *_shape_of(kernel.name, kernel.grid, kernel.block)))
-        for source, counts in counted.items()
-        for kernel in counts.kernels
-    ]
-    totals = pl.DataFrame([(*row, kernel.n_launches) for _, kernel, row in each], schema=schema, orient="row")
-    launches = recorded.join(totals.group_by(_SAME).agg(pl.col("n").sum().alias("n_counted")), on=_SAME)
-    every_nth = (pl.len() / _MOST_SAMPLED).ceil().cast(pl.Int64).over(_SAME)
-    sample = launches.filter(pl.int_range(pl.len()).over(_SAME) % every_nth == 0)
-    sample = sample.drop("n_counted").with_columns(pl.len().over(_SAME).alias("n_sampled"))
+    each = [(kernel, (source, *key_of(kernel))) for source, counts in counted.items() for kernel in counts.kernels]
+    totals = pl.DataFrame([(*row, kernel.n_launches) for kernel, row in each], schema=schema, orient="row")
+    launches = recorded.join(totals.group_by(SAME_LAUNCH).agg(pl.col("n").sum().alias("n_counted")), on=SAME_LAUNCH)
+    every_nth = (pl.len() / _MOST_SAMPLED).ceil().cast(pl.Int64).over(SAME_LAUNCH)
+    sample = launches.filter(pl.int_range(pl.len()).over(SAME_LAUNCH) % every_nth == 0)
+    sample = sample.drop("n_counted").with_columns(pl.len().over(SAME_LAUNCH).alias("n_sampled"))
     following = pl.DataFrame(
-        [
-            (*row, *_shape_of(before.name, before.grid, before.block), before.n_launches)
-            for _, kernel, row in each
-            for before in kernel.predecessors or ()
-        ],
+        [(*row, *key_of(before), before.n_launches) for kernel, row in each for before in kernel.predecessors or ()],
         schema={name: kind for name, kind in schema.items() if name != "n"}
         | dict.fromkeys(_BEFORE, pl.String)
         | {"n": pl.Int64},
         orient="row",
     )
-    following = following.group_by(*_SAME, *_BEFORE).agg(pl.col("n").sum())
+    following = following.group_by(*SAME_LAUNCH, *_BEFORE).agg(pl.col("n").sum())
     share = pl.col("n") / (pl.col("n_counted") * pl.col("n_sampled"))
     sides = [
         _both(following, sample, launches).with_columns(of_before=pl.lit(0.0), of_behind=share),
@@ -106,14 +104,6 @@ def _as_counted(kernels: pl.DataFrame, counted: Mapping[int, Counts]) -> pl.Data
 
 def _both(following: pl.DataFrame, before: pl.DataFrame, behind: pl.DataFrame) -> pl.DataFrame:
     """Return each row of `following` with every combination of a launch of its first and one of its second kernel."""
-    first = before.rename({"id": "before", **{name: f"{name}_before" for name in _SAME[1:]}})
+    first = before.rename({"id": "before", **{name: f"{name}_before" for name in SAME_LAUNCH[1:]}})
     second = behind.rename({"id": "behind"})
-    return following.join(first, on=["source", *_BEFORE]).join(second, on=_SAME)
-
-
-def _shape_of(name: str, *extents: tuple[int, int, int]) -> tuple[str, ...]:
-    return (_key(name), *("x".join(map(str, extent)) for extent in extents))
-
-
-def _key(name: str) -> str:
-    return " ".join(same_kernel_key(name))
+    return following.join(first, on=["source", *_BEFORE]).join(second, on=SAME_LAUNCH)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from ncuroof.ingest import RawReport
-from ncuroof.metrics.awaited_lines import awaited_lines
+from ncuroof.metrics.awaited_lines import LINE, awaited_lines
 from ncuroof.metrics.entries import ByLine
 from ncuroof.metrics.quantities import MEANINGFUL_STALLS_EXCEPT
 from ncuroof.tables import LINES, conform
@@ -15,7 +15,6 @@ from ncuroof.tables import LINES, conform
 _N_LINES = 50
 """Lines kept per kernel and measure, those with the largest values: every other line has less than a fiftieth of the total."""
 
-_LINE = ["id", "file", "line", "text"]
 _SAMPLES, _STALLS = "samples", "stalls."
 _SCOREBOARD, _BARRIER = "scoreboard", "barrier"
 """A stall with "scoreboard" in its name waits for the result of an earlier instruction; the stall "barrier" waits at one."""
@@ -34,31 +33,29 @@ def measure_lines(reports: Sequence[RawReport], by_line: Mapping[str, ByLine]) -
         return pl.DataFrame(schema=LINES)
     least = {name: each.least for name, each in by_line.items()}
     sums = (
-        instructions.group_by(*_LINE, "callers", maintain_order=True)
+        instructions.group_by(*LINE, "text", "callers", maintain_order=True)
         .agg(measures)
-        .unpivot(index=[*_LINE, "callers"], variable_name="measure")
+        .unpivot(index=[*LINE, "text", "callers"], variable_name="measure")
         .filter(pl.col("value") > 0)
         .sort("value", descending=True, maintain_order=True)
     )
     return (
         sums.lazy()
-        .group_by("measure", *_LINE, maintain_order=True)
+        .group_by("measure", *LINE, "text", maintain_order=True)
         .agg(pl.col("callers").first(), pl.col("value").sum())
         .with_columns(pl.col("value").sum().over("id", "measure").alias("total"))
         .filter(pl.col("total") >= pl.col("measure").replace_strict(least), pl.col("file").is_not_null())
         .with_columns((pl.col("value") / pl.col("total")).alias("frac"))
         .sort("id", "measure", "value", descending=[False, False, True], maintain_order=True)
         .filter(pl.int_range(pl.len()).over("id", "measure") < _N_LINES)
-        .join(_stalls(sums).lazy(), on=["id", "file", "line"], how="left", maintain_order="left")
+        .join(_stalls(sums).lazy(), on=LINE, how="left", maintain_order="left")
         .with_columns(
             pl.when(pl.col("measure") == _SAMPLES)
             .then("stall")
             .otherwise(pl.col("measure").str.strip_prefix(_STALLS))
             .alias("waits")
         )
-        .join(
-            _awaits(instructions, known).lazy(), on=["id", "file", "line", "waits"], how="left", maintain_order="left"
-        )
+        .join(_awaits(instructions, known).lazy(), on=[*LINE, "waits"], how="left", maintain_order="left")
         .pipe(conform, LINES)
         .collect()
     )
@@ -70,10 +67,10 @@ def _stalls(sums: pl.DataFrame) -> pl.DataFrame:
     reason = pl.col("measure").str.strip_prefix(_STALLS)
     return (
         sums.filter(is_stall & ~reason.is_in(list(MEANINGFUL_STALLS_EXCEPT)))
-        .group_by("id", "file", "line", reason.alias("stall"), maintain_order=True)
+        .group_by(*LINE, reason.alias("stall"), maintain_order=True)
         .agg(pl.col("value").sum())
         .sort("value", descending=True, maintain_order=True)
-        .group_by("id", "file", "line", maintain_order=True)
+        .group_by(LINE, maintain_order=True)
         .agg(pl.col("stall").first())
     )
 

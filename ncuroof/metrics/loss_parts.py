@@ -5,7 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from ncuroof.metrics.entries import CrossEntropy, Neighbours
-from ncuroof.metrics.launch_order import QUEUE
+from ncuroof.metrics.launch_order import QUEUE, nearest
 from ncuroof.metrics.names import matches
 
 
@@ -69,21 +69,15 @@ def _kept(has_cast: str, n_once: int, n_again: int, loss: CrossEntropy) -> pl.Ex
     return size / pl.when("reads_once").then(n_once).otherwise(n_again)
 
 
-def _nearest(value: pl.Expr, direction: int, loss: CrossEntropy) -> pl.Expr:
-    """Return what `value` is for the nearest launch behind (1) or before (-1) for which it is not null, past a few copies."""
-    fill = value.backward_fill if direction > 0 else value.forward_fill
-    return fill(limit=loss.most_copies).shift(-direction).over(QUEUE)
-
-
 def _is_next(kind: str, direction: int, loss: CrossEntropy) -> pl.Expr:
     """Return whether a launch of this kind runs right behind (1) or before (-1) a launch, other copies left out."""
     marked = pl.when(kind).then(1).when(~pl.col("is_copy")).then(0)
-    return _nearest(marked, direction, loss).fill_null(0) == 1
+    return nearest(marked, direction, loss.most_copies).fill_null(0) == 1
 
 
 def _is_cast(kind: str, direction: int, loss: CrossEntropy) -> pl.Expr:
     """Return whether a launch casts what the launch of this kind, behind (1) or before (-1) it, reads or writes."""
     marked = pl.when(kind).then("duration_ns").when(~pl.col("is_copy")).then(0.0)
-    duration = _nearest(marked, direction, loss)
+    duration = nearest(marked, direction, loss.most_copies)
     is_large = pl.col("duration_ns") >= loss.least_cast * duration
     return (pl.col("is_copy") & ~pl.col("is_fill") & (duration > 0) & is_large).fill_null(value=False)

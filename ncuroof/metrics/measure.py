@@ -19,7 +19,7 @@ from ncuroof.metrics.limiters import busiest_counters, with_limiters
 from ncuroof.metrics.lines import measure_lines
 from ncuroof.metrics.names import short_name
 from ncuroof.metrics.quantities import DEFINITION_PREFIX, CounterTable, add_quantities, top_stall
-from ncuroof.metrics.sheet_bandwidths import SHEET_BANDWIDTH, SheetBandwidth, sheet_bandwidths
+from ncuroof.metrics.sheet_bandwidths import SHEET_BANDWIDTH, SheetBandwidth, device_names, sheet_bandwidths
 from ncuroof.metrics.surroundings import add_surroundings
 from ncuroof.metrics.tensor import tensor_split_error
 from ncuroof.metrics.torch_ranges import range_names
@@ -92,43 +92,8 @@ def measure(
     table.add([sheet_bandwidths(table, workloads, sheet_bandwidth)])
     add_quantities(table, catalogue)
     devices, device_by_row = _devices(workloads, table)
-    kernels = workloads.select(
-        "id",
-        "source",
-        device_by_row,
-        pl.col("demangled_name").alias("name"),
-        short_name(pl.col("function_name"), pl.col("demangled_name")).alias("short_name"),
-        families_of(workloads["demangled_name"]),
-        "workload",
-        ((pl.col("n_collected") > 0) & (pl.col("n_collected") == pl.col("n_not_finite"))).alias("failed"),
-        "process_id",
-        "process_name",
-        range_names(pl.col("nvtx")),
-        pl.col("nvtx").alias("nvtx_recorded"),
-        "clock_control",
-        "is_damaged_report",
-        "is_printed",
-        pl.col("is_debug_build").cast(pl.Float64).alias("check.debug_build"),
-    ).hstack(
-        table.frame.lazy()
-        .select(
-            *_identity(table),
-            *busiest_counters(workloads, table, catalogue),
-            *top_stall(catalogue.stalls),
-            *(pl.col(quantity.name) for quantity in catalogue.quantities),
-            *BY_CODE,
-            SHEET_BANDWIDTH,
-            *(
-                pl.col(f"{DEFINITION_PREFIX}{quantity.name}")
-                for quantity in catalogue.quantities
-                if quantity.is_defined
-            ),
-            tensor_split_error(table, catalogue.tensor).alias("check.tensor_split_frac"),
-            *(pl.col(f"stalls.{reason}") for reason in catalogue.stalls.reasons),
-        )
-        .collect()
-    )
     lines = measure_lines(reports, catalogue.by_line)
+    kernels = _kernels(workloads, device_by_row, table, catalogue)
     kernels = kernels.join(shares_by_lines(lines), on="id", how="left", maintain_order="left")
     is_non_kernel = (pl.col("workload") != "kernel").cast(pl.Float64).alias("check.non_kernel")
     kernels = kernels.with_columns(families_by_lines(kernels, lines), is_non_kernel)
@@ -148,6 +113,49 @@ def measure(
         devices=check(devices, DEVICES, table="DEVICES"),
         lines=check(lines, LINES, table="LINES"),
         dropped=tuple(dropped),
+    )
+
+
+def _kernels(
+    workloads: pl.DataFrame, device_by_row: pl.Series, table: CounterTable, catalogue: Catalogue
+) -> pl.DataFrame:
+    """Return who and what each workload is, and what its counters and machine code say: KERNELS but for the limiters."""
+    described = workloads.select(
+        "id",
+        "source",
+        device_by_row,
+        pl.col("demangled_name").alias("name"),
+        short_name(pl.col("function_name"), pl.col("demangled_name")).alias("short_name"),
+        families_of(workloads["demangled_name"]),
+        "workload",
+        ((pl.col("n_collected") > 0) & (pl.col("n_collected") == pl.col("n_not_finite"))).alias("failed"),
+        "process_id",
+        "process_name",
+        range_names(pl.col("nvtx")),
+        pl.col("nvtx").alias("nvtx_recorded"),
+        "clock_control",
+        "is_damaged_report",
+        "is_printed",
+        pl.col("is_debug_build").cast(pl.Float64).alias("check.debug_build"),
+    )
+    return described.hstack(
+        table.frame.lazy()
+        .select(
+            *_identity(table),
+            *busiest_counters(workloads, table, catalogue),
+            *top_stall(catalogue.stalls),
+            *(pl.col(quantity.name) for quantity in catalogue.quantities),
+            *BY_CODE,
+            SHEET_BANDWIDTH,
+            *(
+                pl.col(f"{DEFINITION_PREFIX}{quantity.name}")
+                for quantity in catalogue.quantities
+                if quantity.is_defined
+            ),
+            tensor_split_error(table, catalogue.tensor).alias("check.tensor_split_frac"),
+            *(pl.col(f"stalls.{reason}") for reason in catalogue.stalls.reasons),
+        )
+        .collect()
     )
 
 
@@ -198,26 +206,30 @@ def _identity(table: CounterTable) -> list[pl.Expr]:
     A launch that failed to profile may have extents of 0, which no launch has.
     """
 
-    def integer(name: str) -> pl.Expr:
-        counter = table.counter(name)
-        return (pl.lit(None) if counter is None else counter).cast(pl.Int64, strict=False)
-
     def extents(what: str) -> pl.Expr:
-        axes = [integer(f"launch__{what}_dim_{axis}") for axis in "xyz"]
+        axes = [_integer(table, f"launch__{what}_dim_{axis}") for axis in "xyz"]
         return (
             pl.when(pl.all_horizontal(*((axis > 0).fill_null(value=False) for axis in axes)))
             .then(pl.concat_list(axes))
             .alias(what)
         )
 
-    major, minor = (integer(f"device__attribute_compute_capability_{part}") for part in ("major", "minor"))
     return [
         extents("grid"),
         extents("block"),
-        integer("launch__stream_id").alias("stream"),
-        integer("launch__context_id").alias("context"),
-        (10 * major + minor).cast(pl.Int32, strict=False).alias("compute_capability"),
+        _integer(table, "launch__stream_id").alias("stream"),
+        _integer(table, "launch__context_id").alias("context"),
+        _compute_capability(table),
     ]
+
+
+def _integer(table: CounterTable, name: str) -> pl.Expr:
+    return table.counter_or_null(name).cast(pl.Int64, strict=False)
+
+
+def _compute_capability(table: CounterTable) -> pl.Expr:
+    major, minor = (_integer(table, f"device__attribute_compute_capability_{part}") for part in ("major", "minor"))
+    return (10 * major + minor).cast(pl.Int32, strict=False).alias("compute_capability")
 
 
 def _devices(workloads: pl.DataFrame, table: CounterTable) -> tuple[pl.DataFrame, pl.Series]:
@@ -227,13 +239,11 @@ def _devices(workloads: pl.DataFrame, table: CounterTable) -> tuple[pl.DataFrame
         column: pl.Series = table.frame[quantity].cast(pl.Int64, strict=False)
         return column
 
-    identity = table.frame.with_columns(_identity(table)[-1])["compute_capability"]
     number = table.counter("launch__device_id")
-    names = workloads[DEVICE_NAME] if DEVICE_NAME in workloads.columns else pl.Series([None] * workloads.height)
     rows = pl.DataFrame(
         {
-            "name": names.cast(pl.String),
-            "compute_capability": identity,
+            "name": device_names(workloads),
+            "compute_capability": table.frame.with_columns(_compute_capability(table))["compute_capability"],
             "sm_count": integer("device.total_sm_count"),
             "memory_bus_bits": integer("device.memory_bus_bits"),
             "dram_bytes": integer("device.dram_bytes"),

@@ -23,6 +23,14 @@ _ATTRIBUTES = {
 }
 
 
+def device_names(workloads: pl.DataFrame) -> pl.Series:
+    """Return the `name` of the device of each workload; null where the report does not say."""
+    if DEVICE_NAME not in workloads.columns:
+        return pl.Series("name", [None] * workloads.height, pl.String)
+    names: pl.Series = workloads[DEVICE_NAME].cast(pl.String)
+    return names.alias("name")
+
+
 def sheet_bandwidths(table: CounterTable, workloads: pl.DataFrame, bandwidth_of: SheetBandwidth | None) -> pl.Series:
     """Return SHEET_BANDWIDTH of each workload in byte/s; null where no data sheet is known.
 
@@ -33,13 +41,12 @@ def sheet_bandwidths(table: CounterTable, workloads: pl.DataFrame, bandwidth_of:
     """
     if bandwidth_of is None:
         return pl.Series(SHEET_BANDWIDTH, [None] * workloads.height, dtype=pl.Float64)
-    name = workloads[DEVICE_NAME] if DEVICE_NAME in workloads.columns else pl.Series([None] * workloads.height)
     attributes = [
         table.counter_or_null(f"device__attribute_{attribute}").cast(pl.Int64, strict=False).alias(key)
         for key, attribute in _ATTRIBUTES.items()
     ]
     capability = table.capability().cast(pl.Int32, strict=False).alias("compute_capability")
-    devices = table.frame.select(name.cast(pl.String).alias("name"), capability, *attributes)
+    devices = table.frame.select(device_names(workloads), capability, *attributes)
     distinct = devices.unique(maintain_order=True)
     found = [
         bandwidth_of(row["name"], row["compute_capability"], {key: row[key] for key in _ATTRIBUTES})

@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import polars as pl
 
-from ncuroof.tables import conform, finite
+from ncuroof.tables import BANDWIDTH, WORK, conform, finite
 from ncuroof.words import CeilingSource
+
+
+@dataclass(frozen=True, slots=True)
+class RateTable:
+    """A table of rates: its schema, and the names of the columns with a row's key, achieved rate and peak."""
+
+    schema: pl.Schema
+    key: str
+    achieved: str
+    peak: str
+
+
+WORK_RATES = RateTable(WORK, "precision", "flop_per_s", "peak_flop_per_s")
+TRAFFIC_RATES = RateTable(BANDWIDTH, "level", "bytes_per_s", "peak_bytes_per_s")
 
 
 def rows_by_key(frame: pl.DataFrame, rows: Mapping[str, pl.Expr], key: str) -> pl.DataFrame:
@@ -32,23 +47,21 @@ def rows_by_key(frame: pl.DataFrame, rows: Mapping[str, pl.Expr], key: str) -> p
     )
 
 
-def stacked(parts: Sequence[pl.DataFrame], schema: pl.Schema, achieved: str, peak: str) -> pl.DataFrame:
-    """Return the parts as one table of `schema`, ordered by kernel, with `frac`, `peak_source` and `is_from_chart` filled in.
+def stacked(parts: Sequence[pl.DataFrame], rates: RateTable) -> pl.DataFrame:
+    """Return the parts as one table of rates, ordered by kernel, with `frac`, `peak_source` and `is_from_chart` filled in.
 
     Args:
-        parts: tables with some of the columns of `schema`.
-        schema: WORK or BANDWIDTH.
-        achieved: name of the column with the achieved rate.
-        peak: name of the column with the peak, which comes from counters.
+        parts: tables with some of its columns; their peaks come from counters.
+        rates: which table.
     """
-    together = finite(pl.concat([pl.DataFrame(schema=schema), *parts], how="diagonal_relaxed"))
+    together = finite(pl.concat([pl.DataFrame(schema=rates.schema), *parts], how="diagonal_relaxed"))
     return (
         together.with_columns(
-            (pl.col(achieved) / pl.col(peak)).alias("frac"),
-            pl.when(pl.col(peak).is_not_null()).then(pl.lit(CeilingSource.COUNTERS.value)).alias("peak_source"),
+            (pl.col(rates.achieved) / pl.col(rates.peak)).alias("frac"),
+            pl.when(pl.col(rates.peak).is_not_null()).then(pl.lit(CeilingSource.COUNTERS.value)).alias("peak_source"),
             pl.lit(value=False).alias("is_from_chart"),
         )
-        .pipe(conform, schema)
+        .pipe(conform, rates.schema)
         .pipe(finite)
         .sort("id", maintain_order=True)
     )

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import polars as pl
 
+from ncuroof.collect.calibration import Calibration, best_roofs
 from ncuroof.roofline.gpu_profiles import GpuProfile
 from ncuroof.tables import BANDWIDTH, CEILINGS, KERNELS, WORK, check, conform
 from ncuroof.words import SLOWER_PATH_SUFFIX, SPARSE_SUFFIX, CeilingSource, MemoryLevel, Precision
-
-if TYPE_CHECKING:
-    from ncuroof.collect.calibration import Calibration
 
 _SLOWER_PATH_FRAC = 0.95
 """A mix of tensor paths whose peak is below this share of the fastest path's gets its own roof."""
@@ -121,8 +118,6 @@ def _of_sheet(device: int, profile: GpuProfile) -> Iterator[tuple[int, str, str,
 
 
 def _reached(device: int, calibration: Calibration) -> Iterator[tuple[int, str, str, float, str, str]]:
-    from ncuroof.collect.calibration import best_roofs  # noqa: PLC0415  most runs have no calibration
-
     for (kind, name), roof in best_roofs(calibration).items():
         clock = f", SM clock {roof.sm_clock_hz / 1e6:.0f} MHz" if roof.sm_clock_hz else ""
         spread = f"median of {roof.n_repeats}, spread {100 * roof.spread_frac:.1f} %"

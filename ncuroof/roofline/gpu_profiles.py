@@ -164,9 +164,9 @@ def match_profile(
     return found[0] if len(found) == 1 else None
 
 
-def is_partial(device_name: str) -> bool:
-    """Return whether `device_name` is a MIG slice, which has only a share of its GPU's SMs and memory."""
-    return _MIG.search(device_name) is not None
+def is_partial(device_name: str | None) -> bool:
+    """Return whether `device_name` is a MIG slice, which has only a share of its GPU's SMs and memory; False if not known."""
+    return _MIG.search(device_name or "") is not None
 
 
 def normalise_device_name(device_name: str) -> str:

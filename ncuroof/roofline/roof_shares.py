@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 import polars as pl
 
+from ncuroof.collect.calibration import Calibration, best_roofs
 from ncuroof.roofline.gpu_profiles import normalise_device_name
 from ncuroof.roofline.sheet_roofs import AT_THEIR_OWN_CLOCK, sheet_precision
 from ncuroof.tables import BANDWIDTH, CEILINGS, KERNELS, ROOF_SHARES, WORK, check, conform, finite
 from ncuroof.words import SPARSE_SUFFIX, CeilingSource
-
-if TYPE_CHECKING:
-    from ncuroof.collect.calibration import Calibration
 
 
 def roof_shares(
@@ -48,23 +45,10 @@ def roof_shares(
         (ceilings, CEILINGS, "CEILINGS"),
     ):
         check(table, schema, table=name)
-    rates = pl.concat(
-        [
-            bandwidth.select(
-                "id", pl.lit("bandwidth").alias("kind"), name="level", per_s="bytes_per_s", fast_path="level"
-            ),
-            work.filter(pl.col("reliable")).select(
-                "id",
-                pl.lit("compute").alias("kind"),
-                name="precision",
-                per_s="flop_per_s",
-                fast_path=pl.when(~pl.col("precision").str.ends_with(SPARSE_SUFFIX)).then(sheet_precision()),
-            ),
-        ]
-    )
-    clocks = _calibrated_clocks(calibrations)
-    rows = rates.join(kernels.select("id", "device", "sm_clock_hz"), on="id", how="left", maintain_order="left").join(
-        clocks, on=["device", "kind", "name"], how="left", maintain_order="left"
+    rows = (
+        _rates(work, bandwidth)
+        .join(kernels.select("id", "device", "sm_clock_hz"), on="id", how="left", maintain_order="left")
+        .join(_calibrated_clocks(calibrations), on=["device", "kind", "name"], how="left", maintain_order="left")
     )
     for source in (CeilingSource.DATASHEET, CeilingSource.MEASURED):
         rows = rows.join(_roofs(ceilings, source), on=["device", "kind", "name"], how="left", maintain_order="left")
@@ -83,18 +67,29 @@ def roof_shares(
     )
 
 
+def _rates(work: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.DataFrame:
+    """Return the achieved rates, each with the name of its roof, and that of the roof of its type's fastest path."""
+    traffic = bandwidth.select(
+        "id", pl.lit("bandwidth").alias("kind"), name="level", per_s="bytes_per_s", fast_path="level"
+    )
+    arithmetic = work.filter(pl.col("reliable")).select(
+        "id",
+        pl.lit("compute").alias("kind"),
+        name="precision",
+        per_s="flop_per_s",
+        fast_path=pl.when(~pl.col("precision").str.ends_with(SPARSE_SUFFIX)).then(sheet_precision()),
+    )
+    return pl.concat([traffic, arithmetic])
+
+
 def _calibrated_clocks(calibrations: Mapping[int, Calibration | None]) -> pl.DataFrame:
     """Return the SM clock at which a calibration measured each roof of each device."""
-    known = [(device, each) for device, each in calibrations.items() if each is not None]
-    rows: list[tuple[int, str, str, float | None]] = []
-    if known:
-        from ncuroof.collect.calibration import best_roofs  # noqa: PLC0415  most runs have no calibration
-
-        rows = [
-            (device, kind, name, roof.sm_clock_hz)
-            for device, each in known
-            for (kind, name), roof in best_roofs(each).items()
-        ]
+    rows = [
+        (device, kind, name, roof.sm_clock_hz)
+        for device, calibration in calibrations.items()
+        if calibration is not None
+        for (kind, name), roof in best_roofs(calibration).items()
+    ]
     schema = {"device": pl.UInt32, "kind": pl.String, "name": pl.String, "calibrated_hz": pl.Float64}
     return pl.DataFrame(rows, schema=schema, orient="row")
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import polars as pl
 
+from ncuroof.collect.calibration import Calibration
 from ncuroof.metrics import Measurements
 from ncuroof.roofline.bounds import bound
 from ncuroof.roofline.ceilings import ceilings
@@ -17,9 +17,6 @@ from ncuroof.roofline.instructions import instruction_ceilings, place_instructio
 from ncuroof.roofline.points import place
 from ncuroof.roofline.roof_shares import by_device, roof_shares
 from ncuroof.words import MemoryLevel, capability_text
-
-if TYPE_CHECKING:
-    from ncuroof.collect.calibration import Calibration
 
 _MOSTLY = 0.5
 _TMA_IN_USE_FRAC = 0.01
@@ -120,14 +117,14 @@ def sheet_dram_bandwidth(
         compute_capability: 90 for 9.0.
         attributes: `sm_count`, `dram_bytes` and `memory_bus_bits` as the driver reports them.
     """
-    profile = None if is_partial(name or "") else _profile(name, compute_capability, attributes)
+    profile = None if is_partial(name) else _profile(name, compute_capability, attributes)
     return None if profile is None else profile.bandwidth_bytes_per_s.get(MemoryLevel.DRAM.value)
 
 
 def _of_whole(profiles: Mapping[int, GpuProfile | None], devices: pl.DataFrame) -> dict[int, GpuProfile | None]:
     """Return the data sheets by device, None for MIG slices: a data sheet does not state the peaks of a part of the GPU."""
     names = devices.select("device", "name").iter_rows()
-    return {device: None if is_partial(name or "") else profiles[device] for device, name in names}
+    return {device: None if is_partial(name) else profiles[device] for device, name in names}
 
 
 def _is_past_l1(kernels: pl.DataFrame) -> pl.Series:

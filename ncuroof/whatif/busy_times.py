@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 
 from ncuroof.diagnosis import load_rules
+from ncuroof.diagnosis.conditions import all_hold
 from ncuroof.metrics import largest
 from ncuroof.roofline.bounds import LEAST_UNCOUNTED_FRAC
 from ncuroof.roofline.sheet_roofs import sheet_precision
@@ -46,7 +47,7 @@ _SOURCES = {
 }  # fmt: skip
 """The busiest of these is how busy the resource was."""
 
-_WGMMA = 90
+WGMMA = 90
 """Compute capability of the chips whose counters show what tensor instructions read of shared memory."""
 _WAVEFRONTS_PER_LSU_INSTRUCTION = 4
 """What a load or store of 16 bytes per lane takes of shared memory: the most that one without conflicts does."""
@@ -159,14 +160,13 @@ def _operands() -> pl.Expr:
     """
     beside = pl.col("utilisation.l1") - _WAVEFRONTS_PER_LSU_INSTRUCTION * pl.col("utilisation.lsu")
     read = pl.min_horizontal(beside.clip(lower_bound=0), _TENSOR)
-    has_them = (pl.col("compute_capability") == _WGMMA) & beside.is_not_null()
+    has_them = (pl.col("compute_capability") == WGMMA) & beside.is_not_null()
     return pl.when(has_them).then(read.fill_null(0.0)).otherwise(0.0)
 
 
 def _full_slice() -> pl.Expr:
     """Return how busy the busiest slice of L2 was where atomics keep it full by itself; 0 where they do not."""
-    conditions = load_rules().findings[_COLLIDING].all_of
-    is_full = pl.all_horizontal(condition.holds() for condition in conditions)
+    is_full = all_hold(load_rules().findings[_COLLIDING].all_of)
     return pl.when(is_full).then("access.hottest_l2_slice_frac").otherwise(0.0)
 
 

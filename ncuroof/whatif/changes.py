@@ -43,6 +43,7 @@ _RESOURCES_BY_KIND: Mapping[str, tuple[str, ...]] = {
     "sm": ("sm", "l1", _OPERANDS),
     _BATCH: (*RESOURCES, _L2_AS_DRAM, _OPERANDS),
 }
+_DRAM_BYTES = ("dram_read_bytes", "dram_write_bytes")
 _BANK_BYTES = 4
 """What a bank of shared memory delivers per cycle: a warp reads elements of less in as many wavefronts as those of this width.
 
@@ -139,17 +140,11 @@ def change(
     factor = pl.when(concerns).then(wanted.factor).otherwise(1.0)
     scaled = [pl.col(f"busy.{resource}") * factor for resource in _RESOURCES_BY_KIND[wanted.kind]]
     if wanted.kind == "bytes":
-        scaled += [
-            pl.col("ridge_ratio") / factor,
-            pl.col("dram_read_bytes") * factor,
-            pl.col("dram_write_bytes") * factor,
-        ]
+        scaled += [pl.col("ridge_ratio") / factor, pl.col(_DRAM_BYTES) * factor]
     elif wanted.kind == "flop":
-        scaled.append(pl.col("ridge_ratio") * factor)
-        scaled.append(pl.col("busy.l1") + pl.col(f"busy.{_OPERANDS}") * (factor - 1))
+        scaled += [pl.col("ridge_ratio") * factor, pl.col("busy.l1") + pl.col(f"busy.{_OPERANDS}") * (factor - 1)]
     elif wanted.kind == _BATCH:
-        scaled.append((pl.col("n_blocks") * factor).ceil())
-        scaled += [pl.col(name) * factor for name in ("dram_read_bytes", "dram_write_bytes")]
+        scaled += [(pl.col("n_blocks") * factor).ceil(), pl.col(_DRAM_BYTES) * factor]
     return busy.with_columns(scaled)
 
 
@@ -220,11 +215,8 @@ def _retyped(busy: pl.DataFrame, dtype: str, concerns: pl.Series, profiles: Prof
     of_lanes = max(DTYPES[dtype].bytes, _BANK_BYTES) / width.clip(lower_bound=_BANK_BYTES)
     l1_factor = pl.when(_IS_TENSOR | ~pl.lit(concerns)).then(factor).otherwise(of_lanes.fill_null(1.0))
     retyped = busy.with_columns(
-        *(
-            pl.col(name) * factor
-            for name in ("busy.dram", "busy.l2", f"busy.{_L2_AS_DRAM}", "dram_read_bytes", "dram_write_bytes")
-        ),
-        *(pl.col(name) * l1_factor for name in ("busy.l1", f"busy.{_OPERANDS}")),
+        pl.col("busy.dram", "busy.l2", f"busy.{_L2_AS_DRAM}", *_DRAM_BYTES) * factor,
+        pl.col("busy.l1", f"busy.{_OPERANDS}") * l1_factor,
         pl.col("ridge_ratio") / factor,
         pl.when(pl.lit(concerns) & _IS_TENSOR)
         .then(_tensor_type(dtype))

@@ -138,16 +138,14 @@ def summed(projected: pl.DataFrame) -> pl.DataFrame:
     if parts.is_empty():
         return projected.select(columns)
     counts_for = pl.col("weight") / _weight_of_all("recorded_ns").over("fused_id")
-    times = ("duration_ns", "least_ns", "most_ns", "recorded_ns", "reached_ns")
+    times = pl.col("duration_ns", "least_ns", "most_ns", "recorded_ns", "reached_ns", r"^(needed|at_least)\..*$")
     needed = {kind: {name: pl.col(f"{kind}.{name}") for name in RESOURCES} for kind in ("needed", "at_least")}
     fused = (
-        parts.with_columns(
-            (pl.col("recorded_ns") * pl.col("reached_frac")).alias("reached_ns"),
-        )
-        .with_columns(pl.col(*times, r"^(needed|at_least)\..*$") * counts_for)
+        parts.with_columns((pl.col("recorded_ns") * pl.col("reached_frac")).alias("reached_ns"))
+        .with_columns(times * counts_for)
         .group_by(pl.col("fused_id").alias("id"), maintain_order=True)
         .agg(
-            pl.col(*times, r"^(needed|at_least)\..*$").sum(),
+            times.sum(),
             pl.col("is_l2_assumed", "are_operands_assumed").any(),
             pl.col("reason").drop_nulls().first(),
         )

@@ -12,9 +12,9 @@ from ncuroof.errors import ArgumentError, WhatIfError
 from ncuroof.resources import FrozenMapping
 from ncuroof.roofline import GpuProfile, profile_by_name
 from ncuroof.tables import KERNELS, check
-from ncuroof.whatif.busy_times import ARITHMETIC, RESOURCES
+from ncuroof.whatif.busy_times import ARITHMETIC, RESOURCES, WGMMA
 from ncuroof.whatif.schemas import BUSY_TIMES
-from ncuroof.words import MemoryLevel
+from ncuroof.words import MemoryLevel, capability_text
 
 KEYS = ("device", "tensor_precision", "to_precision", "dominant_precision")
 RATIOS = pl.Schema(
@@ -37,7 +37,6 @@ _SAME = "same"
 _TENSOR = "tensor"
 _TENSOR_OF_UNKNOWN_TYPE = "tensor_fp16"
 """What tensor work of a type that was not recorded is taken to be: not all data sheets state it (GB10, Thor, Orin)."""
-_WGMMA = "9.0"
 _CLOCK = re.compile(r"^(?P<gpu>.+?)(?:@\s*(?P<clock>\d+(?:\.\d+)?)\s*(?P<unit>[MG])Hz)?$", re.IGNORECASE)
 
 Profiles = Mapping[int, "GpuProfile | None"]
@@ -191,7 +190,6 @@ def ratios(
         to_tensor: the same after a change.
         dominant: precision whose work takes longest.
     """
-    kind = _TENSOR if (dominant or "").startswith(_TENSOR) else dominant
     if there is None:
         by_resource: dict[str, float | None] = dict.fromkeys(RESOURCES, 1.0)
         if tensor != to_tensor:
@@ -205,7 +203,7 @@ def ratios(
         by_resource[_TENSOR] = _flop_ratio(here, there, tensor, to_tensor)
         clock = here.sm_boost_clock_hz / there.sm_boost_clock_hz
     sm_count = None if there is None else float(there.sm_count)
-    peaks = (*by_resource.values(), by_resource.get(kind or ""))
+    peaks = (*by_resource.values(), by_resource.get(_resource(dominant)))
     return *peaks, clock, sm_count, _is_l2_assumed(here, there), _is_other_generation(here, there)
 
 
@@ -215,17 +213,29 @@ def _clock_ratios(
     """Return by how much the clock behind each arithmetic peak differs; None where a data sheet does not tell."""
     if here is None or there is None:
         return [None] * (len(ARITHMETIC) + 1)
-    types = {name: (name, name) for name in ARITHMETIC}
-    types[_TENSOR] = tensor or _TENSOR_OF_UNKNOWN_TYPE, to_tensor or _TENSOR_OF_UNKNOWN_TYPE
+    types: dict[str, tuple[str | None, str | None]] = {name: (name, name) for name in ARITHMETIC}
+    types |= {_TENSOR: (tensor, to_tensor)}
     if None in (here.peak_clock_hz("fp16"), there.peak_clock_hz("fp16")):
         types["fp16"] = types["fp32"]
-    kind = _TENSOR if (dominant or "").startswith(_TENSOR) else dominant
-    clocks = [
-        (here.peak_clock_hz(here.stated_precision(was)), there.peak_clock_hz(there.stated_precision(becomes)))
-        for was, becomes in types.values()
-    ]
-    found = [was / becomes if was and becomes else None for was, becomes in clocks]
-    return [*found, dict(zip(types, found, strict=True)).get(kind or "")]
+    found = {
+        name: _quotient(here.peak_clock_hz(_stated(here, was)), there.peak_clock_hz(_stated(there, becomes)))
+        for name, (was, becomes) in types.items()
+    }
+    return [*found.values(), found.get(_resource(dominant))]
+
+
+def _resource(precision: str | None) -> str:
+    """Return the resource that work of a precision takes; "" for none."""
+    return _TENSOR if (precision or "").startswith(_TENSOR) else precision or ""
+
+
+def _stated(profile: GpuProfile, precision: str | None) -> str:
+    """Return the key of a precision in a data sheet; None is tensor work of a type that was not recorded."""
+    return profile.stated_precision(precision or _TENSOR_OF_UNKNOWN_TYPE)
+
+
+def _quotient(was: float | None, becomes: float | None) -> float | None:
+    return was / becomes if was and becomes else None
 
 
 def _ratio(resource: str, here: GpuProfile, there: GpuProfile) -> float | None:
@@ -236,9 +246,10 @@ def _ratio(resource: str, here: GpuProfile, there: GpuProfile) -> float | None:
         return here.sm_boost_clock_hz / there.sm_boost_clock_hz
     if resource in ("dram", "l2"):
         was, becomes = (profile.bandwidth_bytes_per_s.get(resource) for profile in (here, there))
-        if resource == "l2" and not (was and becomes):
-            return of_sms  # few documents state it; it grows with the chip
-        return was / becomes if was and becomes else None
+        ratio = _quotient(was, becomes)
+        return (
+            of_sms if resource == "l2" and ratio is None else ratio
+        )  # few documents state L2's; it grows with the chip
     if resource == "fp16" and "fp16" not in (here.peak_flop_per_s.keys() & there.peak_flop_per_s.keys()):
         return _flop_ratio(here, there, "fp32", "fp32")
     return _flop_ratio(here, there, resource, resource)
@@ -258,23 +269,21 @@ def _is_other_generation(here: GpuProfile | None, there: GpuProfile | None) -> b
     """
     if here is None or there is None:
         return False
-    return here.compute_capability == _WGMMA != there.compute_capability
+    return here.compute_capability == capability_text(WGMMA) != there.compute_capability
 
 
 def _flop_ratio(here: GpuProfile, there: GpuProfile, before: str | None, after: str | None) -> float | None:
-    was = here.peak_flop_per_s.get(here.stated_precision(before or _TENSOR_OF_UNKNOWN_TYPE))
-    becomes = there.peak_flop_per_s.get(there.stated_precision(after or _TENSOR_OF_UNKNOWN_TYPE))
-    return was / becomes if was and becomes else None
+    return _quotient(here.peak_flop_per_s.get(_stated(here, before)), there.peak_flop_per_s.get(_stated(there, after)))
 
 
 def _tensor_lack(
     here: GpuProfile | None, there: GpuProfile | None, before: str | None, after: str | None
 ) -> str | None:
     """Return which tensor peak a data sheet does not state, in words; None where both do, or there is no data sheet."""
-    for profile, precision in ((here, before or _TENSOR_OF_UNKNOWN_TYPE), (there, after or _TENSOR_OF_UNKNOWN_TYPE)):
+    for profile, precision in ((here, before), (there, after)):
         if profile is None:
             return None
-        stated = profile.stated_precision(precision)
+        stated = _stated(profile, precision)
         if stated not in profile.peak_flop_per_s:
             has_any = any(name.startswith(_TENSOR) for name in profile.peak_flop_per_s)
             lack = f"the data sheet of {profile.id} states no {stated} peak"

@@ -69,17 +69,8 @@ def project(busy: pl.DataFrame, profiles: Profiles, targets: Sequence[Target]) -
 def _on(busy: pl.DataFrame, profiles: Profiles, target: Target) -> pl.DataFrame:
     ratios = peak_ratios(busy, profiles, target.profile)
     rows = busy.join(ratios, on=list(KEYS), how="left", maintain_order="left", nulls_equal=True)
-    clock = _clock(target, "ratio.clock")
-    share = _share_there()
-    needed_as_here = {
-        name: pl.col(f"busy.{name}")
-        * pl.col(f"ratio.{name}")
-        * (_clock(target, f"clock.{name}") if name in ARITHMETIC else clock if name in _AT_SM_CLOCK else 1.0)
-        / (share if name in PER_SM else 1.0)
-        for name in RESOURCES
-    }
+    needed_as_here = _needed_as_here(target)
     operands = pl.when("is_other_generation").then(pl.col("busy.operands") / pl.col("busy.l1")).fill_nan(0.0)
-    needed_as_here[_L2] = _l2_that_feeds(needed_as_here[_L2])
     needed = needed_as_here | {_L1: needed_as_here[_L1] * (1 - operands.fill_null(0.0))}
     at_least = needed | {_L2: _l2_at_least(needed[_L2])}
     rows = rows.with_columns(
@@ -91,7 +82,7 @@ def _on(busy: pl.DataFrame, profiles: Profiles, target: Target) -> pl.DataFrame:
         largest(needed).alias("limiter_there"),
         _reason(target).alias("reason"),
     )
-    waits_there = pl.col("waits_ns") * _waves_ratio() * pl.col("ratio.clock") * clock
+    waits_there = pl.col("waits_ns") * _waves_ratio() * pl.col("ratio.clock") * _clock(target, "ratio.clock")
     efficiency_kept, latency_kept = _hypotheses("needed_ns", waits_there)
     expected = pl.when(pl.col("verdict").is_in(WAITING)).then(latency_kept).otherwise(efficiency_kept)
     at_clock = _clock(target, "clock.dominant")
@@ -109,6 +100,19 @@ def _on(busy: pl.DataFrame, profiles: Profiles, target: Target) -> pl.DataFrame:
     known = [pl.when(pl.col("reason").is_null()).then(value).alias(name) for name, value in values.items()]
     projected = rows.with_columns(pl.col("duration_ns").alias("recorded_ns"), *known).pipe(summed)
     return projected.with_columns(pl.lit(target.label).alias("target")).pipe(conform, PROJECTION)
+
+
+def _needed_as_here(target: Target) -> dict[str, pl.Expr]:
+    """Return the time for which each resource is needed there, were shared memory read as here."""
+    clock, share = _clock(target, "ratio.clock"), _share_there()
+    needed = {
+        name: pl.col(f"busy.{name}")
+        * pl.col(f"ratio.{name}")
+        * (_clock(target, f"clock.{name}") if name in ARITHMETIC else clock if name in _AT_SM_CLOCK else 1.0)
+        / (share if name in PER_SM else 1.0)
+        for name in RESOURCES
+    }
+    return needed | {_L2: _l2_that_feeds(needed[_L2])}
 
 
 def _hypotheses(needed: str, waits_there: pl.Expr) -> tuple[pl.Expr, pl.Expr]:

@@ -17,7 +17,8 @@ from ncuroof.ingest import framing, wire
 from ncuroof.ingest.native import reader as native
 from ncuroof.ingest.open_report import report_content
 from ncuroof.ingest.redaction import redact as redaction_module
-from ncuroof.ingest.redaction.fields import UNKNOWN
+from ncuroof.ingest.redaction.fields import KERNEL, UNKNOWN
+from ncuroof.ingest.redaction.fields import message as of_message
 from ncuroof.ingest.redaction.redact import redact
 from ncuroof.ingest.redaction.secrets import find_secrets, without_folders
 from ncuroof.ingest.wire_rewriting import field, rewritten, varint, with_number
@@ -138,7 +139,7 @@ def test_what_is_not_known_is_left_out() -> None:
 
 def test_every_kind_of_result_that_is_read_is_redacted() -> None:
     kinds = {"source", "kernel", "range", "cmdlist", "graph"}
-    assert redaction_module._RULES_BY_KIND.keys() == {"source", *native._MESSAGE_BY_KIND} == kinds
+    assert redaction_module.ENTRY_BY_KIND.keys() == {"source", *native._MESSAGE_BY_KIND} == kinds
 
 
 @pytest.mark.parametrize(
@@ -156,8 +157,8 @@ def test_code_is_left_out_unless_it_is_asked_for(keep: tuple[str, ...], kept: tu
 
 
 def test_a_string_that_slipped_through_stops_the_command(report: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    rules = {**redaction_module.KERNEL, 19: lambda content, _: content}
-    monkeypatch.setitem(redaction_module._RULES_BY_KIND, "kernel", rules)
+    rules = of_message({**KERNEL, 19: lambda content, _: content})
+    monkeypatch.setitem(redaction_module.ENTRY_BY_KIND, "kernel", rules)
     with pytest.raises(
         RedactionError, match=r"'/home/lovelace' should have been removed, but is still in the result 2 times"
     ):

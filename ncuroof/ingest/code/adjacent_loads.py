@@ -9,19 +9,8 @@ with its SASS.
 
 from __future__ import annotations
 
-import struct
+from ncuroof.ingest.code.sass import CONTROL, GLOBAL_LOADS, LOADED_BYTES, OPCODE, STORES, words
 
-from ncuroof.ingest.code.sass import (
-    CONTROL,
-    GLOBAL_LOADS,
-    INSTRUCTION_BYTES,
-    LOADED_BYTES,
-    OPCODE,
-    STORES,
-    VOLTA,
-)
-
-_WORDS = struct.Struct("<QQ")
 _WIDEST = LOADED_BYTES[-1]
 
 
@@ -35,13 +24,11 @@ def adjacent_share(code: bytes, compute_capability: int) -> float | None:
         code: the function's machine code.
         compute_capability: its target, such as 86 for 8.6. Below 7.0 the instruction encoding differs and the result is None.
     """
-    n_bytes = len(code) // INSTRUCTION_BYTES * INSTRUCTION_BYTES if compute_capability >= VOLTA else 0
     n_loads = 0
     groups: list[tuple[int, set[int]]] = []
-    open_groups: dict[
-        tuple[int, int], set[int]
-    ] = {}  # offsets, by address register and width, since that register was written
-    for low, high in _WORDS.iter_unpack(code[:n_bytes]):
+    # Offsets, by address register and width, since that register was written.
+    open_groups: dict[tuple[int, int], set[int]] = {}
+    for low, high in words(code, compute_capability):
         opcode, result = low & OPCODE, low >> 16 & 0xFF
         if opcode in GLOBAL_LOADS:
             n_loads += 1

@@ -84,8 +84,7 @@ def module_of(content: Content, span: tuple[int, int], modules: Mapping[int, Cod
 
 def kernel_spans(framing: Framing) -> Iterator[tuple[int, int] | None]:
     """Yield for each workload, in file order, its span if it is a kernel, else None."""
-    for block in framing.blocks:
-        yield from (span if kind == "kernel" else None for kind, span in block.results)
+    return (span if kind == "kernel" else None for kind, span in framing.results)
 
 
 def decoded(message: str, content: Content, span: tuple[int, int]) -> Any:

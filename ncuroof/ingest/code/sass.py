@@ -7,10 +7,14 @@ code for compute capability 7.5 to 9.0, compared with its SASS, and known progra
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterator
+
 VOLTA, HOPPER = 70, 90
 """Compute capabilities, major × 10 + minor: below the first, the encoding differs; from the second on, that of branches does."""
 
 INSTRUCTION_BYTES = 16
+_WORDS = struct.Struct("<QQ")
 OPCODE, FULL_OPCODE = 0x1FF, 0xFFF
 """Masks of the lowest bits: the opcode, and the opcode with the form of its operands."""
 
@@ -62,3 +66,14 @@ ELECT = 0x02F
 """Picks one lane."""
 LANE_WISE = (0x037, 0x03A, 0x03B, 0x03C, 0x03F, 0x07A, 0x189)
 """IMMA, LDSM, HMMA, DMMA, QMMA and similar, and SHFL: what a thread gets depends on its lane in the warp."""
+
+
+def words(code: bytes, compute_capability: int) -> Iterator[tuple[int, int]]:
+    """Return the low and the high 64 bits of each instruction; nothing below 7.0, where the encoding differs.
+
+    Args:
+        code: machine code of a function.
+        compute_capability: its target, such as 86 for 8.6.
+    """
+    n_bytes = len(code) // INSTRUCTION_BYTES * INSTRUCTION_BYTES if compute_capability >= VOLTA else 0
+    return _WORDS.iter_unpack(code[:n_bytes])

@@ -10,15 +10,12 @@ instruction. Branch offsets: as the opcodes of `sass`. Barriers: the suite's ker
 
 from __future__ import annotations
 
-import struct
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import islice
 
 from ncuroof.ingest.code import sass
-
-_WORDS = struct.Struct("<QQ")
 
 _ALWAYS = 7
 """The predicate PT, not negated: always true."""
@@ -44,10 +41,7 @@ class Scoreboards:
     """
 
     def __init__(self, code: bytes, compute_capability: int, steps: Iterator[object]) -> None:
-        n_bytes = (
-            len(code) // sass.INSTRUCTION_BYTES * sass.INSTRUCTION_BYTES if compute_capability >= sass.VOLTA else 0
-        )
-        self._words: list[tuple[int, int]] = list(_WORDS.iter_unpack(code[:n_bytes]))
+        self._words = list(sass.words(code, compute_capability))
         self._steps = steps
         self._awaited: dict[int, list[int]] = {}
         self._branches: dict[int, list[int]] = defaultdict(list)

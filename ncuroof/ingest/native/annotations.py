@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import Any
 
 from ncuroof.ingest.native.schema import messages
+from ncuroof.ingest.result_tables import RULE_SCOPES
 
 _RULE_TYPES = ("none", "ok", "warning", "error", "optimization")
-_SCOPES = {1: "local", 2: "global"}
 _N_CACHED_STATES = 256
 """Decoded NVTX states kept: successive launches are usually within the same ranges."""
 
@@ -78,5 +78,5 @@ def rule_rows(row: int, rules: Iterable[Any]) -> Iterator[tuple[object, ...]]:
                 text(message.text),
                 _RULE_TYPES[message.type] if 0 <= message.type < len(_RULE_TYPES) else "none",
                 percent / 100 if percent is not None and math.isfinite(percent) else None,
-                _SCOPES.get(speedup.scope),
+                RULE_SCOPES.get(speedup.scope),
             )

@@ -35,10 +35,7 @@ _N_SHORT_BYTES = 16
 
 def counters_start(result: bytes) -> int | None:
     """Return the offset of the first counter in a kernel's result; None if there is none or a field before it is malformed."""
-    try:
-        return wire.start_of(result, _COUNTERS)
-    except wire.WireError:
-        return None
+    return wire.start_of(result, _COUNTERS)
 
 
 class Imprint:
@@ -124,29 +121,26 @@ def _ranges_without(passed_over: Sequence[_Range], n_bytes: int) -> _Take:
 
 def _ranges(ranges: Sequence[_Range]) -> _Take:
     """Return a function that takes the given ranges, in the given order."""
-    ordered = sorted(ranges)
-    gaps = [start - end for (start, _), end in zip(ordered, [0, *(end for _, end in ordered)], strict=False)]
-    layout = "".join(f"{gap}x{end - start}s" for gap, (start, end) in zip(gaps, ordered, strict=True))
-    unpack = struct.Struct("<" + layout).unpack_from
-    return _in_order(unpack, ordered, ranges)
+    return _unpacked(ranges, [f"{end - start}s" for start, end in ranges])
 
 
 def _doubles_at(starts: Sequence[int]) -> Callable[[bytes, int], tuple[float, ...]]:
     """Return a function that unpacks the doubles at the given offsets behind a start, in the given order."""
-    ordered = sorted(starts)
-    gaps = [start - end for start, end in zip(ordered, [0, *(start + DOUBLE_BYTES for start in ordered)], strict=False)]
-    unpack = struct.Struct("<" + "".join(f"{gap}xd" for gap in gaps)).unpack_from
-    return _in_order(unpack, ordered, starts)
+    return _unpacked([(start, start + DOUBLE_BYTES) for start in starts], ["d"] * len(starts))
 
 
-def _in_order(
-    unpack: Callable[..., tuple[Any, ...]], found: Sequence[object], wanted: Sequence[object]
-) -> Callable[..., tuple[Any, ...]]:
-    """Return `unpack`, whose values come in the order of `found`, with its values reordered to that of `wanted`."""
-    if found == list(wanted):
+def _unpacked(ranges: Sequence[_Range], formats: Sequence[str]) -> Callable[..., tuple[Any, ...]]:
+    """Return a function that unpacks ranges of bytes behind an offset, each by its format of `struct`, in the given order."""
+    order = sorted(range(len(ranges)), key=ranges.__getitem__)
+    layout, position = "<", 0
+    for place in order:
+        start, end = ranges[place]
+        layout += f"{start - position}x{formats[place]}"
+        position = end
+    unpack = struct.Struct(layout).unpack_from
+    if order == list(range(len(ranges))):
         return unpack
-    rank = {each: index for index, each in enumerate(found)}
-    pick = itemgetter(*(rank[each] for each in wanted))
+    pick = itemgetter(*sorted(range(len(order)), key=order.__getitem__))
     return lambda encoded, start: pick(unpack(encoded, start))
 
 

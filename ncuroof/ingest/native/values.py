@@ -55,9 +55,7 @@ class Decoder:
         plain = [
             index
             for index, (position, start) in enumerate(places)
-            if index not in instances
-            and size[index] == start + len(DOUBLE) + DOUBLE_BYTES
-            and first[position].startswith(DOUBLE, start)
+            if index not in instances and _is_double(first[position], start)
         ]
         plain.sort(key=size.__getitem__)
         self.order = plain + sorted(set(size).difference(plain))
@@ -84,10 +82,7 @@ class Decoder:
 
     def is_as_expected(self, metrics: Sequence[bytes]) -> bool:
         """Return whether all counters in `doubles` are encoded as doubles in a result."""
-        return all(
-            len(metrics[position]) == start + len(DOUBLE) + DOUBLE_BYTES and metrics[position].startswith(DOUBLE, start)
-            for position, start in self.doubles
-        )
+        return all(_is_double(metrics[position], start) for position, start in self.doubles)
 
     def values_of_others(self, encoded: tuple[bytes, ...]) -> list[Value]:
         """Return the values of the counters in `others`.
@@ -148,6 +143,11 @@ class _Doubles:
             joined[offset :: self._stride] == mark for offset, mark in enumerate(self._marks, start=self._start)
         )
         return self._unpack(joined) if is_alike else decode(metrics, self._places)
+
+
+def _is_double(metric: bytes, start: int) -> bool:
+    """Return whether a counter is its name, which takes `start` bytes, and a double."""
+    return len(metric) == start + len(DOUBLE) + DOUBLE_BYTES and metric.startswith(DOUBLE, start)
 
 
 def decode(metrics: Sequence[bytes], places: Iterable[Place]) -> list[Value]:

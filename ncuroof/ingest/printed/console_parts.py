@@ -9,13 +9,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ncuroof.ingest.printed.records import METRIC_NAME, METRIC_VALUE, Header
+from ncuroof.ingest.printed.records import METRIC_NAME, METRIC_UNIT, METRIC_VALUE, RULE_COLUMNS, SECTION_NAME, Header
 
-SECTION_NAME, _UNIT = "Section Name", "Metric Unit"
 _COLUMNS = (
     "ID", "Process ID", "Process Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size", "Device", "CC",
-    SECTION_NAME, METRIC_NAME, _UNIT, METRIC_VALUE,
-    "Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup",
+    SECTION_NAME, METRIC_NAME, METRIC_UNIT, METRIC_VALUE, *RULE_COLUMNS,
 )  # fmt: skip
 _HEADER = Header(_COLUMNS, ",", is_quoted=True, number=1)
 
@@ -98,7 +96,7 @@ class Value:
     @property
     def cells(self) -> dict[str, str]:
         """Its cells, by column, besides those of the launch."""
-        return {SECTION_NAME: self.section, METRIC_NAME: self.label, _UNIT: self.unit, METRIC_VALUE: self.text}
+        return {SECTION_NAME: self.section, METRIC_NAME: self.label, METRIC_UNIT: self.unit, METRIC_VALUE: self.text}
 
 
 def row(cells: Mapping[str, str]) -> tuple[Header, list[str]]:

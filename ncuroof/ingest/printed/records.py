@@ -21,7 +21,9 @@ _OTHER_HEADER = re.compile(r'"[A-Za-z][^"]*"(?:[,;\t]"[^"]*")+\s*$')
 _MOST_LINES = 1000
 """Lines of one row; the longest text of a rule has a few."""
 
-METRIC_NAME, METRIC_VALUE = "Metric Name", "Metric Value"
+SECTION_NAME, METRIC_NAME, METRIC_UNIT, METRIC_VALUE = "Section Name", "Metric Name", "Metric Unit", "Metric Value"
+RULE_COLUMNS = ("Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup")
+"""Columns of tables with a row per counter or rule (details page)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,10 @@ from ncuroof.errors import ReportFormatError
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.printed.labels import PrintedLabels
 from ncuroof.ingest.printed.launches import IDENTITY
-from ncuroof.ingest.printed.records import METRIC_NAME, METRIC_VALUE, Header
+from ncuroof.ingest.printed.records import METRIC_NAME, METRIC_UNIT, METRIC_VALUE, RULE_COLUMNS, SECTION_NAME, Header
 
 _ROWS_PER_CHUNK, _CELLS_PER_CHUNK = 1 << 10, 1 << 16
 """Rows and cells kept as Python strings before they become a table, which needs a fraction of the memory."""
-
-_SECTION, _UNIT = "Section Name", "Metric Unit"
-_RULE_COLUMNS = ("Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup")
 
 CELLS = pl.Schema({"row": pl.UInt32(), "counter": pl.String(), "unit": pl.String(), "text": pl.String()})
 """One row per printed value: the launch, the counter, the unit as printed, and the value as printed."""
@@ -158,14 +155,14 @@ class _LongTable:
     def add(self, cells: Sequence[str]) -> bool:
         """Add a row; return False if the table has no column of units."""
         by_column = dict(zip(self._names, cells, strict=False))
-        if _UNIT not in by_column:
+        if METRIC_UNIT not in by_column:
             return False
         row = self._row(by_column)
-        section, label = by_column.get(_SECTION, ""), by_column[METRIC_NAME].strip()
+        section, label = by_column.get(SECTION_NAME, ""), by_column[METRIC_NAME].strip()
         if section:
             self._found.sections[section] = None
         if by_column.get("Rule Name"):
-            rule = {name: by_column.get(name, "") for name in _RULE_COLUMNS}
+            rule = {name: by_column.get(name, "") for name in RULE_COLUMNS}
             self._found.rules.append(PrintedRule(row, section, rule))
         if label:
             self._add_value(row, section, label, by_column)
@@ -176,7 +173,7 @@ class _LongTable:
         if counter is None:
             self._found.unknown_labels[label] = None
         elif self._is_wanted(counter):
-            self._cells.append((row, counter, by_column[_UNIT], by_column[METRIC_VALUE]))
+            self._cells.append((row, counter, by_column[METRIC_UNIT], by_column[METRIC_VALUE]))
             if len(self._cells) >= _CELLS_PER_CHUNK:
                 self._store()
 

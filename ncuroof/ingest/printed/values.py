@@ -10,7 +10,7 @@ import polars as pl
 from ncuroof.ingest.printed.numbers import Notation, notation, texts
 from ncuroof.ingest.printed.tables import Gathered
 from ncuroof.ingest.printed.units import load_printed_units
-from ncuroof.ingest.result_tables import GREATEST_VALUE, LEAST_VALUE
+from ncuroof.ingest.result_tables import GREATEST_VALUE, LEAST_VALUE, without_columns
 
 _PER_CYCLE = ".per_cycle_"
 """Part of the names of counters that get multiplied by cycles: for these, a value below 0.005 that is printed as 0.00 is not
@@ -106,7 +106,7 @@ def _of_cells(cells: pl.DataFrame, how: Notation) -> _Part:
 
 def _spread(cells: pl.DataFrame, value: str, rows: pl.Series) -> pl.DataFrame:
     if cells.is_empty():
-        return _without_columns(len(rows))
+        return without_columns(len(rows))
     wide = cells.pivot("counter", index="row", values=value, aggregate_function="first", maintain_order=True)
     return rows.to_frame().join(wide, on="row", how="left", maintain_order="left").drop("row")
 
@@ -124,17 +124,13 @@ def _joined(parts: Sequence[tuple[Sequence[int], pl.DataFrame]], n_rows: int) ->
     """Return the tables concatenated into one of `n_rows` rows, in the order of the launches."""
     parts = [(rows, table) for rows, table in parts if table.width]
     if not parts:
-        return _without_columns(n_rows)
+        return without_columns(n_rows)
     if len(parts) == 1 and list(parts[0][0]) == list(range(n_rows)):
         return parts[0][1]
     numbered = [table.with_columns(pl.Series("", rows, pl.UInt32)) for rows, table in parts]
     every = pl.DataFrame({"": pl.Series(range(n_rows), dtype=pl.UInt32)})
     together = pl.concat(numbered, how="diagonal")
     return every.join(together, on="", how="left", maintain_order="left").drop("")
-
-
-def _without_columns(n_rows: int) -> pl.DataFrame:
-    return pl.DataFrame({"": [None] * n_rows}).select([])
 
 
 def _merged(parts: Iterable[Mapping[str, str]]) -> dict[str, str]:

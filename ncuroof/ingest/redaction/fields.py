@@ -109,7 +109,7 @@ def message(fields: Mapping[int, Rule]) -> Rule:
 
     def clean(content: bytes, cleaning: Cleaning) -> bytes | None:
         try:
-            return rewritten(content, fields, cleaning, _unknown)
+            return rewritten(content, fields, cleaning, unknown)
         except wire.WireError:
             cleaning.removed["malformed messages"] += 1
             return None
@@ -123,7 +123,7 @@ def where_kept(choice: str, kind: str, rule: Rule) -> Rule:
     return lambda content, cleaning: (rule if choice in cleaning.keep else leave_out)(content, cleaning)
 
 
-_unknown = removed(UNKNOWN)
+unknown = removed(UNKNOWN)
 _text = changed("paths and names in messages", lambda text, cleaning: masked(without_folders(text), cleaning.needles))
 _label = changed("names in labels", lambda label, cleaning: masked(label, cleaning.needles))
 _program = changed("program folders", lambda path, cleaning: masked(base_name(path), cleaning.needles))
@@ -176,11 +176,9 @@ _session = message(
     }
 )
 
-BLOCK_HEADER: Mapping[int, Rule] = {
-    3: _session,
-    4: message({1: kept("counter names")}),
-    6: message({2: removed("host names"), 3: _program}),
-}
+BLOCK_HEADER = message(
+    {3: _session, 4: message({1: kept("counter names")}), 6: message({2: removed("host names"), 3: _program})}
+)
 
 _nvtx_attributes = message({3: _numbers, 4: message({8: removed("NVTX payloads")}), 5: message({2: _label})})
 _nvtx_strings = message({2: _label})
@@ -231,7 +229,7 @@ def _machine_code(image: bytes, cleaning: Cleaning) -> bytes | None:
 _comments, _call_stack = removed("comments"), removed("call stacks")
 _symbols = message({1: _kernel_name})
 
-SOURCE: Mapping[int, Rule] = {
+_SOURCE: Mapping[int, Rule] = {
     2: where_kept("source", "source code", kept("source code")),
     3: where_kept("ptx", "PTX code", changed("paths in PTX code", lambda ptx, cleaning: masked(ptx, cleaning.needles))),
     4: _machine_code,
@@ -244,7 +242,7 @@ KERNEL: Mapping[int, Rule] = {
     **dict.fromkeys((9, 10, 11, 25), _numbers),
     12: _comments,
     13: _metric,
-    15: message(SOURCE),
+    15: message(_SOURCE),
     17: _definition,
     18: _comments,
     19: _rule,
@@ -257,9 +255,9 @@ KERNEL: Mapping[int, Rule] = {
 
 _RANGE_ALIKE: Mapping[int, Rule] = {3: _comments, 4: _metric, 7: _definition, 8: _comments, 10: _nvtx}
 
-RANGE: Mapping[int, Rule] = {**_RANGE_ALIKE, 12: _numbers, 13: _label, 14: _call_stack, 15: kept("references")}
+_RANGE: Mapping[int, Rule] = {**_RANGE_ALIKE, 12: _numbers, 13: _label, 14: _call_stack, 15: kept("references")}
 
-GRAPH: Mapping[int, Rule] = {
+_GRAPH: Mapping[int, Rule] = {
     **_RANGE_ALIKE,
     13: _numbers,
     14: _label,
@@ -268,7 +266,16 @@ GRAPH: Mapping[int, Rule] = {
     17: kept("references"),
 }
 
-COMMAND_LIST: Mapping[int, Rule] = {**GRAPH, 18: _kernel_name, 20: message({1: _numbers, 2: _numbers}), 21: _rule}
+_COMMAND_LIST: Mapping[int, Rule] = {**_GRAPH, 18: _kernel_name, 20: message({1: _numbers, 2: _numbers}), 21: _rule}
+
+ENTRY_BY_KIND: Mapping[str, Rule] = {
+    "source": message(_SOURCE),
+    "kernel": message(KERNEL),
+    "range": message(_RANGE),
+    "cmdlist": message(_COMMAND_LIST),
+    "graph": message(_GRAPH),
+}
+"""The treatment of each kind of entry of a block."""
 
 
 def left_by_place(left: Mapping[tuple[bytes, str], int]) -> Iterable[tuple[str, str, int]]:

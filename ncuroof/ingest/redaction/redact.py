@@ -11,34 +11,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ncuroof.errors import RedactionError
-from ncuroof.ingest import wire
 from ncuroof.ingest.framing import FILE_VERSION, LENGTH, MAGIC, PAYLOAD_SIZE, Block, Framing, entries, walk
-from ncuroof.ingest.redaction.fields import (
-    BLOCK_HEADER,
-    COMMAND_LIST,
-    GRAPH,
-    KERNEL,
-    RANGE,
-    SOURCE,
-    UNKNOWN,
-    Cleaning,
-    Rule,
-    left_by_place,
-    removed,
-)
+from ncuroof.ingest.redaction.fields import BLOCK_HEADER, ENTRY_BY_KIND, Cleaning, Rule, left_by_place, unknown
 from ncuroof.ingest.redaction.secrets import find_secrets
 from ncuroof.ingest.session import Session, read_session
 from ncuroof.ingest.stored import Part
-from ncuroof.ingest.wire_rewriting import rewritten, varint, with_number
+from ncuroof.ingest.wire_rewriting import varint, with_number
 
 KEEPABLE = ("sass", "ptx", "source")
 """Code that is kept on request: machine code, PTX, and CUDA source with the names of its files."""
 
-_RULES_BY_KIND = {"source": SOURCE, "kernel": KERNEL, "range": RANGE, "cmdlist": COMMAND_LIST, "graph": GRAPH}
-"""What is kept of each kind of entry."""
-
 _OPTION_VALUE = re.compile(r"[\w.-]{1,64}")
-_UNKNOWN = removed(UNKNOWN)
 
 _SOME_LAUNCHES = "--kernel-name regex:."
 """Replaces the options that selected launches: it still shows that other launches may have run between the profiled ones."""
@@ -102,24 +85,20 @@ def redact(content: bytes, *, where: str, keep: Iterable[str] = ()) -> Redaction
 
 def _block(content: bytes, block: Block, cleaning: Cleaning) -> Iterator[bytes]:
     header = _cleaned(block.header, BLOCK_HEADER, cleaning)
-    rules = [_RULES_BY_KIND[kind] for kind in block.kinds]
+    rules = [ENTRY_BY_KIND[kind] for kind in block.kinds]
     new: list[bytes] = []
     for number, entry in enumerate(entries(content, block)):
         if number < len(rules):
             new.append(_prefixed(_cleaned(entry, rules[number], cleaning)))
         else:
-            _UNKNOWN(bytes(entry), cleaning)
+            unknown(bytes(entry), cleaning)
     yield _prefixed(with_number(header, PAYLOAD_SIZE, sum(map(len, new))))
     yield from new
 
 
-def _cleaned(encoded: Part, rules: Mapping[int, Rule], cleaning: Cleaning) -> bytes:
+def _cleaned(encoded: Part, rule: Rule, cleaning: Cleaning) -> bytes:
     """Return a redacted entry; a malformed one becomes empty, so that the number of entries stays the same."""
-    try:
-        return rewritten(encoded, rules, cleaning, _UNKNOWN)
-    except wire.WireError:
-        cleaning.removed["malformed messages"] += 1
-        return b""
+    return rule(bytes(encoded), cleaning) or b""
 
 
 def _command_line(session: Session) -> bytes:
