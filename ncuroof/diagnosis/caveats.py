@@ -32,6 +32,9 @@ def caveats(rules: Mapping[str, Caveat]) -> pl.Expr:
     return pl.concat_list(names).list.drop_nulls()
 
 
+_WAITS = ("long_scoreboard", "lg_throttle", "tex_throttle", "drain", "membar", "barrier")
+"""Stall reasons of warps that wait for memory, or for others that do."""
+
 _READ_ONLY_LEVELS = ("l2", "l1")
 """Levels whose roofs may count reads only, as those of Nsight Compute's own chart do."""
 
@@ -85,7 +88,7 @@ def _facts(measurements: Measurements) -> list[pl.Expr]:
         "mig": is_slice,
         "shared_slice": is_slice & pl.col("utilisation.compute").is_not_null() & pl.col("utilisation.memory").is_null(),
     }
-    return [_explained(), *(fact.cast(pl.Float64).alias(f"check.{name}") for name, fact in facts.items())]
+    return [_explained(), _memory_waits(), *(fact.cast(pl.Float64).alias(f"check.{name}") for name, fact in facts.items())]
 
 
 def _explained() -> pl.Expr:
@@ -93,6 +96,14 @@ def _explained() -> pl.Expr:
     above = 1 - pl.col("roofline.min_time_frac")
     is_asked = (pl.col("verdict") == Verdict.LATENCY.value) & pl.col("limiter.stall").is_null() & (above > 0)
     return pl.when(is_asked).then(pl.col(NAMED_GAIN) / above).alias("check.explained_frac")
+
+
+def _memory_waits() -> pl.Expr:
+    """Return the share of the stalls that are waits for memory, or at barriers for warps that wait, where DRAM or L2 is the limit."""
+    is_asked = (pl.col("verdict") == Verdict.MEMORY.value) & pl.col("limiter").is_in(["dram", "l2"])
+    is_known = pl.col("stalls.long_scoreboard").is_not_null()
+    waits = pl.sum_horizontal(f"stalls.{reason}" for reason in _WAITS)
+    return pl.when(is_asked & is_known).then(waits).alias("check.memory_waits_frac")
 
 
 def _of_work(work: pl.DataFrame) -> pl.DataFrame:

@@ -30,7 +30,9 @@ CASES = [
         "uncoalesced_global_load", "latency", "lg_throttle",
         {"access.load_bytes_per_sector": 8, "access.load_sectors_per_request": 16, "access.load_waste_frac": 0.5,
          "stalls.lg_throttle": 0.4, "scheduler.working_frac": 0.5},
-        0.1,  # half of what warps wait for, for half of the time
+        0.2,  # all that warps wait for the queue, for half of the time
+        {"access.load_waste_frac": (0.04,)},
+        (("access.load_waste_frac", 0.3, 0.15), ("stalls.long_scoreboard", 0.3, 0.25)),  # no more than traffic falls
     ),
     *(
         Case(

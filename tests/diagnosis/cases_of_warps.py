@@ -58,6 +58,12 @@ CASES = [
         {"scheduler.n_instructions_per_warp": (102,), "occupancy.waves": (3.9,), "occupancy.filled_frac": (0.995,)},
         (("utilisation.busiest", 0.8, 0.2), ("occupancy.filled_frac", 0.9, 0.1)),
     ),
+    Case(  # what fills the slots waits for the same slice of L2
+        "little_work_per_thread", "latency", "stall",
+        {"scheduler.n_instructions_per_warp": 98, "occupancy.waves": 4.1, "occupancy.filled_frac": 0.7,
+         "utilisation.busiest": 0.4, "access.colliding_atomics_frac": 0.91, "access.hottest_l2_slice_frac": 0.95},
+        0.05, {}, (("access.colliding_atomics_frac", 0.89, 0.3),),
+    ),
     Case(
         "little_work_per_thread", "compute", "issue",
         {"scheduler.n_instructions_per_warp": 50, "occupancy.waves": 9, "occupancy.filled_frac": 0.75, "utilisation.busiest": 0.7},

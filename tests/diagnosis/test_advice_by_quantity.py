@@ -120,3 +120,19 @@ def test_one_block_is_too_few_whatever_was_not_collected(waves: float, n_blocks:
     assert kernel["verdict"] == "unknown"
     assert [finding["id"] for finding in kernel["findings"]] == found
     assert [finding["gain_ns"] for finding in kernel["findings"]] == [None] * len(found)
+
+
+@pytest.mark.parametrize("finding", ["uncoalesced_global_access", "scattered_accesses"])
+@pytest.mark.parametrize(("n_rows", "has_y"), [(None, True), (1.0, False), (8.0, True)])
+def test_a_launch_in_one_dimension_has_no_y_to_exchange(finding: str, n_rows: float | None, has_y: bool) -> None:
+    advice = FINDINGS[finding].advice.text("user", quantities={"launch.n_rows": n_rows})
+    assert ("exchange the roles of x and y" in advice) is has_y
+    assert "per field" in advice or "arrays of fields" in advice
+
+
+@pytest.mark.parametrize(("stores", "is_wide"), [(None, True), (1.0, False), (8.0, True)])
+def test_lanes_along_the_wrong_dimension_are_not_told_to_load_wider(stores: float | None, is_wide: bool) -> None:
+    """One scattered store per thread: exchanging x and y brings loads and stores together, as no wider access does."""
+    quantities = {"access.adjacent_loads_frac": 0.9, "access.scattered_stores_per_warp": stores}
+    advice = FINDINGS["uncoalesced_global_access"].advice.text("user", quantities=quantities)
+    assert advice.startswith("Load the neighbouring elements") is is_wide

@@ -244,6 +244,10 @@ STALLED: Counters = {
     "smsp__average_warp_latency_per_inst_issued.ratio": 10.0,
 }
 
+LONG_SCOREBOARD, BARRIER = (
+    f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio" for reason in ("long_scoreboard", "barrier")
+)
+
 # What is on the two sides of a threshold differs by a percent of it at most, unless a comment says otherwise.
 TRIOS: dict[str, list[Trio]] = {
     "failed": [
@@ -553,6 +557,15 @@ TRIOS: dict[str, list[Trio]] = {
             {f"lts__throughput{ELAPSED}": 59.9},
             {MEMORY_PCT: 64.0},
             needs=(f"lts__throughput{ELAPSED}",),
+        ),
+    ],
+    "memory_without_waits": [
+        # DRAM is the limit, and of ten cycles between two instructions a warp waits 2.97 for data and at barriers, or 3.03.
+        trio(
+            {DRAM_PCT: 90.0, **STALLED, LONG_SCOREBOARD: 2.0, BARRIER: 0.97},
+            {BARRIER: 1.03},
+            {DRAM_PCT: 20.0, STAGE_PCT: 90.0, STATIC_SHARED: 0.0, DYNAMIC_SHARED: 0.0},
+            needs=(DRAM_PCT, LONG_SCOREBOARD),
         ),
     ],
     "stage_not_split": [

@@ -160,7 +160,7 @@ def test_an_integer_kernel_has_a_place_on_every_architecture(
 
 
 def test_what_was_not_collected_is_null_in_the_document() -> None:
-    analysis = ncuroof.analysis.Reports((raw_report(SMALL_GPU),)).analyse()
+    analysis = ncuroof.reading.Reports((raw_report(SMALL_GPU),)).analyse()
     assert analysis.to_dict()["kernels"][0]["instructions"] is None
     assert analysis.instruction_points.height == 0
 
@@ -172,7 +172,7 @@ def test_intensities_are_columns_of_the_kernels() -> None:
         "dram__bytes.sum.peak_sustained": 640.0,
         "dram__cycles_elapsed.avg.per_second": 1e9,
     }
-    kernels = ncuroof.analysis.Reports((raw_report(counters),)).analyse().kernels
+    kernels = ncuroof.reading.Reports((raw_report(counters),)).analyse().kernels
     assert kernels["instruction_intensity.dram"].to_list() == [pytest.approx(1)]
 
 
