@@ -104,11 +104,16 @@ def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
 
 
 def _outweighing(rules: Rules) -> pl.Expr:
-    """Return the ranks; a general finding that saves far more (`Rules.outweighs`) than any cause of the kernel ranks as a cause."""
-    is_general = pl.col(_RANK) == _GENERAL
-    best_cause_ns = pl.col("gain_ns").filter(~is_general).max().over("id")
-    outweighs = is_general & (pl.col("gain_ns") > rules.outweighs * best_cause_ns)
-    return pl.when(outweighs).then(_CAUSE).otherwise(_RANK)
+    """Return the ranks by what findings save.
+
+    A general finding that saves far more (`Rules.outweighs`) than any cause of the kernel ranks as a cause; a cause that is not the
+    best one, and saves far less than a general finding, ranks as general.
+    """
+    is_general, gain = pl.col(_RANK) == _GENERAL, pl.col("gain_ns")
+    best_cause_ns, best_general_ns = (gain.filter(which).max().over("id") for which in (~is_general, is_general))
+    outweighs = is_general & (gain > rules.outweighs * best_cause_ns)
+    is_outweighed = (pl.col(_RANK) == _CAUSE) & (gain < best_cause_ns) & (rules.outweighs * gain < best_general_ns)
+    return pl.when(outweighs).then(_CAUSE).when(is_outweighed).then(_GENERAL).otherwise(_RANK)
 
 
 def _tell_most_worth(findings: pl.LazyFrame) -> pl.LazyFrame:

@@ -88,7 +88,11 @@ def _facts(measurements: Measurements) -> list[pl.Expr]:
         "mig": is_slice,
         "shared_slice": is_slice & pl.col("utilisation.compute").is_not_null() & pl.col("utilisation.memory").is_null(),
     }
-    return [_explained(), _memory_waits(), *(fact.cast(pl.Float64).alias(f"check.{name}") for name, fact in facts.items())]
+    return [
+        _explained(),
+        _memory_waits(),
+        *(fact.cast(pl.Float64).alias(f"check.{name}") for name, fact in facts.items()),
+    ]
 
 
 def _explained() -> pl.Expr:
@@ -99,7 +103,7 @@ def _explained() -> pl.Expr:
 
 
 def _memory_waits() -> pl.Expr:
-    """Return the share of the stalls that are waits for memory, or at barriers for warps that wait, where DRAM or L2 is the limit."""
+    """Return the share of the time that warps wait for memory, or at barriers, where DRAM or L2 is the limit; else null."""
     is_asked = (pl.col("verdict") == Verdict.MEMORY.value) & pl.col("limiter").is_in(["dram", "l2"])
     is_known = pl.col("stalls.long_scoreboard").is_not_null()
     waits = pl.sum_horizontal(f"stalls.{reason}" for reason in _WAITS)

@@ -9,7 +9,7 @@ import pytest
 
 import ncuroof
 from ncuroof.diagnosis import diagnose, load_rules, unit_weights
-from ncuroof.diagnosis.causes import add_firing, add_latency_limiter, collect_findings
+from ncuroof.diagnosis.causes import _CAUSE, _GENERAL, _outweighing, add_firing, add_latency_limiter, collect_findings
 from ncuroof.diagnosis.conditions import Condition
 from ncuroof.diagnosis.rules import Finding
 from ncuroof.metrics import load_catalogue, measure
@@ -375,6 +375,26 @@ def test_what_is_general_stands_first_only_where_it_outweighs_the_causes(lost_fr
     rows = collect_findings(add_firing(row, RULES.findings.values()), RULES)
     assert rows["finding"].to_list() == expected
     assert rows.filter("is_most_worth")["finding"].to_list() == expected[:1]
+
+
+@pytest.mark.parametrize(
+    ("gains", "ranks"),
+    [
+        # a cause, a small one, a general finding, and one without a gain
+        (
+            [30.0, 9.0, 50.0, None],
+            ["cause", "general", "general", "cause"],
+        ),  # 50 is not twice 30, and more than five times 9
+        ([30.0, 26.0, 50.0, None], ["cause", "cause", "general", "cause"]),
+        ([24.0, 9.0, 50.0, None], ["cause", "general", "cause", "cause"]),  # more than twice the best cause
+        ([30.0, 9.0, None, None], ["cause", "cause", "general", "cause"]),
+    ],
+)
+def test_a_cause_that_saves_little_stands_behind_the_general_finding(gains: list, ranks: list[str]) -> None:
+    names = {"cause": _CAUSE, "general": _GENERAL}
+    given = [names[name] for name in ("cause", "cause", "general", "cause")]
+    findings = pl.DataFrame({"id": 0, "rank": given, "gain_ns": gains})
+    assert findings.select(_outweighing(RULES)).to_series().to_list() == [names[name] for name in ranks]
 
 
 @pytest.mark.parametrize(
