@@ -13,6 +13,7 @@ import ncuroof
 from ncuroof import wording
 from ncuroof.present.explanations.explain import explain
 from ncuroof.present.page.render import render_page
+from ncuroof.reading import Reports
 from ncuroof.resources import folder
 from tests.present.documents import EMPTY_DOCUMENTS, HOSTILE, document, hostile_document, kernel, three_kernels
 from tests.present.drawn_chart import place
@@ -122,6 +123,22 @@ def test_counters_as_recorded_are_shown_when_they_are_asked_for(browser, tmp_pat
     rows = f"[...[...document.querySelectorAll('#detail details')].at(-1).querySelectorAll('tbody tr')].{cells}"
     browser.wait_for(f"{rows}.length === 2")
     assert browser.run(rows) == [["a__counter.sum", "12.5"], ["b__counter.avg", "1"]]
+
+
+def test_launches_of_a_part_keep_their_numbers_and_their_counters(browser, tmp_path):
+    raw = raw_report(*({"gpu__time_duration.sum": 1000.0 + number} for number in range(4)), names=["a", "b", "a", "b"])
+    page = Reports((raw,)).analyse().select(kernel="b").to_html(tmp_path / "page.html")
+    browser.open(page, "#k3")
+    browser.wait_for("document.getElementById('detail-title').textContent === '#3 b'")
+    browser.run("[...document.querySelectorAll('#detail details')].at(-1).open = true")
+    cells = "map(tr => [...tr.cells].slice(0, 2).map(c => c.textContent))"
+    rows = f"[...[...document.querySelectorAll('#detail details')].at(-1).querySelectorAll('tbody tr')].{cells}"
+    browser.wait_for(f"{rows}.length === 1")
+    assert browser.run(rows) == [["gpu__time_duration.sum", "1003"]]
+    assert browser.run("document.querySelector('.remark').textContent").startswith(
+        "Only kernels matching 'b': 2 of 4 launches"
+    )
+    assert browser.complaints == []
 
 
 def test_time_above_the_roofline_has_one_name_and_is_told_from_what_findings_give_back(visit):
