@@ -144,7 +144,7 @@ def _drawn_first(dots: Iterable[Mapping[str, Sequence[Record]]], level: str) -> 
 
 def _precisions(kernels: Iterable[Record]) -> set[str]:
     """Return the precisions in which any kernel did work."""
-    return {name for kernel in kernels for name, work in (kernel.get("work") or {}).items() if (work["flop"] or 0) > 0}
+    return {name for kernel in kernels for name, work in kernel["work"].items() if (work["flop"] or 0) > 0}
 
 
 def _ranges(

@@ -66,8 +66,8 @@ def roofline_figure(document: Record, *, device: int = 0, view: str = FLOP.name,
     device = _known("device", device, range(len(document["devices"]) or 1))
     wanted = None if level is None else _known("memory level", level, [each.value for each in LEVELS])
 
-    kernels = [kernel for kernel in document["kernels"] if kernel.get("device") == device and not kernel["failed"]]
-    ceilings = [ceiling for ceiling in document.get(chosen.ceilings) or () if ceiling["device"] == device]
+    kernels = [kernel for kernel in document["kernels"] if kernel["device"] == device and not kernel["failed"]]
+    ceilings = [ceiling for ceiling in document[chosen.ceilings] if ceiling["device"] == device]
     drawn = chart(ceilings, kernels, chosen)
     at = wanted or next(iter(drawn["levels"]), None)
     if at is None or at not in drawn["levels"]:
@@ -164,7 +164,7 @@ def _error_bars(dots: Sequence[Dot], colour: str) -> Part:
 def _layout(document: Record, device: int, view: View, *remarks: str) -> Part:
     """Return the layout without axes and roof labels."""
     names = [wording.gpu_name(each) for each in document["devices"][device : device + 1]]
-    if any(source.get("simulated") for source in document["sources"]):
+    if any(source["simulated"] for source in document["sources"]):
         remarks = ("simulated: written by ncuroof, not recorded on a GPU", *remarks)
     subtitle = {"text": _escaped(" · ".join(remarks)), "font": {"size": 12, "color": _SOFT}}
     title = _escaped(wording.shortened(": ".join([view.label, f"GPU {device}", *names]), _MOST_TITLE))

@@ -156,7 +156,7 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
     title = sources[0]["file"] if len(sources) == 1 else f"{len(sources)} reports"
     return PageContext(
         title=changed.title if changed else title,
-        is_simulated=any(source.get("simulated") for source in sources),
+        is_simulated=any(source["simulated"] for source in sources),
         sources=[_source(source) for source in sources],
         devices=[_device(index, device, kernels) for index, device in enumerate(document["devices"])],
         headline=headline(document, rules),
@@ -175,7 +175,7 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
         verdict_shares=shares,
         time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
         changes=changed,
-        operators=operators(document.get("expected"), summary),
+        operators=operators(document["expected"], summary),
         breakdowns=list(_breakdowns(summary)),
         outlook=outlook(document),
         top_kernels=_top(document, rules, names),
@@ -187,7 +187,7 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
 
 
 def _columns(kernels: Sequence[Record]) -> list[tuple[str, str, str]]:
-    unit = wording.work_units(kernel.get("dominant_precision") or "" for kernel in kernels)
+    unit = wording.work_units(kernel["dominant_precision"] or "" for kernel in kernels)
     return [(key, title.replace("FLOP", unit.rpartition(" or ")[2]), kind) for key, title, kind in COLUMNS]
 
 
@@ -199,8 +199,8 @@ def _breakdowns(summary: Record) -> Iterable[Breakdown]:
 
 
 def _row(kernel: Record, row: LaunchRow, total_ns: float | None, rules: Rules, name: str) -> KernelRow:
-    utilisation = kernel.get("utilisation") or {}
-    finding = most_worth(kernel.get("findings") or ())
+    utilisation = kernel["utilisation"]
+    finding = most_worth(kernel["findings"])
     return KernelRow(
         id=kernel["id"],
         name=name,
@@ -210,18 +210,18 @@ def _row(kernel: Record, row: LaunchRow, total_ns: float | None, rules: Rules, n
             "time": wording.duration(row.duration_ns),
             "share": wording.share(row.duration_ns / total_ns if row.duration_ns is not None and total_ns else None),
             "recoverable": wording.duration(row.recoverable_ns),
-            "limiter": wording.label(kernel.get("limiter")),
+            "limiter": wording.label(kernel["limiter"]),
             "intensity": wording.scaled(dram_intensity(kernel)),
-            "efficiency": wording.share(kernel.get("min_time_frac")),
+            "efficiency": wording.share(kernel["min_time_frac"]),
             "memory": wording.share(utilisation.get("memory")),
             "compute": wording.share(utilisation.get("compute")),
             "finding": finding["title"] if finding else "",
         },
         verdict=kernel["verdict"],
-        is_limited=bool(kernel.get("limiter")),
+        is_limited=bool(kernel["limiter"]),
         verdict_title="failed" if kernel["failed"] else rules.verdicts[kernel["verdict"]].title,
         advice=finding["advice"] if finding else "",
-        where=where_sentence(finding.get("where")) if finding else "",
+        where=where_sentence(finding["where"]) if finding else "",
     )
 
 
@@ -243,42 +243,40 @@ def _top(document: Record, rules: Rules, names: Sequence[str]) -> list[KernelRow
 
 def _source(source: Record) -> SourceFacts:
     facts = {
-        "Nsight Compute": source.get("ncu_version"),
-        "driver": source.get("driver_version"),
-        "CUDA": source.get("cuda_version"),
-        "clock control": source.get("clock_control"),
-        "cache control": source.get("cache_control"),
-        "replay": source.get("replay_mode"),
+        "Nsight Compute": source["ncu_version"],
+        "driver": source["driver_version"],
+        "CUDA": source["cuda_version"],
+        "clock control": source["clock_control"],
+        "cache control": source["cache_control"],
+        "replay": source["replay_mode"],
     }
     return SourceFacts(
         file=source["file"],
         facts=[(label, value) for label, value in facts.items() if value],
-        command_line=source.get("command_line") or "",
-        n_sections=wording.counted(len(source.get("sections") or ()), "section"),
-        sections=source.get("sections") or (),
-        damage=source.get("damage") or "",
+        command_line=source["command_line"] or "",
+        n_sections=wording.counted(len(source["sections"]), "section"),
+        sections=source["sections"],
+        damage=source["damage"] or "",
     )
 
 
 def _device(index: int, device: Record, kernels: Sequence[Record]) -> tuple[str, Sequence[tuple[str, str]]]:
-    clocks = [
-        kernel["sm_clock_hz"] for kernel in kernels if kernel.get("device") == index and kernel.get("sm_clock_hz")
-    ]
+    clocks = [kernel["sm_clock_hz"] for kernel in kernels if kernel["device"] == index and kernel["sm_clock_hz"]]
     low, middle, high = (
         wording.quantity(choose(clocks), "hz") if clocks else wording.MISSING
         for choose in (min, statistics.median, max)
     )
-    lock = locked_clock_remark([kernel.get("caveats") or () for kernel in kernels if kernel.get("device") == index])
+    lock = locked_clock_remark([kernel["caveats"] for kernel in kernels if kernel["device"] == index])
     return wording.gpu_name(device), [
-        ("SMs", wording.quantity(device.get("sm_count"), "count")),
-        ("compute capability", device.get("compute_capability") or wording.MISSING),
+        ("SMs", wording.quantity(device["sm_count"], "count")),
+        ("compute capability", device["compute_capability"] or wording.MISSING),
         ("SM clock, measured", (middle if low == high else f"{middle} (median; {low} to {high})") + lock),
-        ("data sheet", device.get("profile") or "none for this GPU"),
+        ("data sheet", device["profile"] or "none for this GPU"),
     ]
 
 
 def _totals(document: Record) -> list[tuple[str, str]]:
-    summary, utilisation = document["summary"], (document.get("expected") or {}).get("utilisation")
+    summary, utilisation = document["summary"], (document["expected"] or {}).get("utilisation")
     mfu = [] if utilisation is None else [("MFU", mfu_value(utilisation, summary))]
     duration_ns, recoverable_ns = summary["duration_ns"], summary["recoverable_ns"]
     recorded = wording.quantity(summary["n_kernels"], "count")

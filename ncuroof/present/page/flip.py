@@ -15,7 +15,7 @@ _OTHER = {"memory_side": "compute", "compute": "memory"}
 
 def flip_sentence(kernel: Mapping[str, Any], rules: Rules) -> str:
     """Return which change would flip a kernel's verdict; empty where none is known."""
-    flip = kernel.get("flip")
+    flip = kernel["flip"]
     if not flip:
         return ""
     becomes, factor = rules.verdicts[flip["becomes"]].title, 1 + flip["change_frac"]

@@ -30,7 +30,7 @@ def flop_points(kernel: Record, texts: Texts) -> list[list[Cell]]:
 
 def instruction_points(kernel: Record, texts: Texts) -> list[list[Cell]]:
     """Return a row per point on the instruction roofline, and a remark with the number of executed instructions."""
-    block = kernel.get("instructions")
+    block = kernel["instructions"]
     if not block:
         return _none(kernel, INSTRUCTION, texts)
     rows: list[list[Cell]] = [

@@ -82,7 +82,7 @@ class QuantityCells:
     def bars(self, kernel: Record, group: str) -> list[list[Any]]:
         """Return number, value and bar length (0..1) of a group's quantities, largest first; remarks name zero and missing ones."""
         left_out = _OF_THE_TREE if group == "utilisation" else ()
-        values = {key: value for key, value in (kernel.get(group) or {}).items() if key not in left_out}
+        values = {key: value for key, value in kernel[group].items() if key not in left_out}
         rows: list[list[Any]] = [
             [*self.row(f"{group}.{key}", value), round(min(max(value, 0.0), 1.0), 4)]
             for key, value in sorted(values.items(), key=lambda item: -(item[1] or 0.0))
@@ -101,7 +101,7 @@ class QuantityCells:
     def checks(self, kernel: Record) -> list[list[Cell]]:
         """Return the checks behind this kernel's caveats, and a remark with the number of checks that passed."""
         known = {name: value for name, value in _values(kernel, ("check",)) if value is not None}
-        failed = _asked(self._caveats, kernel.get("caveats") or ())
+        failed = _asked(self._caveats, kernel["caveats"])
         held = [name for name in known if name in self._checks and name not in failed]
         rows = [self.row(name, value) for name, value in known.items() if name in failed]
         if not held:
@@ -110,7 +110,7 @@ class QuantityCells:
 
     def others(self, kernel: Record) -> list[list[Cell]]:
         """Return number and value of all quantities that no other block of the detail shows."""
-        units = {f"utilisation.{key}" for key in kernel.get("utilisation") or {} if key not in _OF_THE_TREE}
+        units = {f"utilisation.{key}" for key in kernel["utilisation"] if key not in _OF_THE_TREE}
         in_sight = {*OCCUPANCY, *ACCESS}
         return [
             self.row(name, value)
@@ -125,14 +125,14 @@ class QuantityCells:
 
 def beyond_speed_of_light(kernel: Record) -> float | None:
     """Return the utilisation of L2 where it exceeds NVIDIA's Speed of Light total for memory; else None."""
-    utilisation = kernel.get("utilisation") or {}
+    utilisation = kernel["utilisation"]
     memory, l2 = utilisation.get("memory"), utilisation.get("l2")
     return l2 if memory is not None and l2 is not None and l2 > memory + _SAME else None
 
 
 def _values(kernel: Record, groups: Iterable[str]) -> Iterator[tuple[str, float | None]]:
     for group in groups:
-        for key, value in (kernel.get(group) or {}).items():
+        for key, value in kernel[group].items():
             if value is None or isinstance(value, (int, float)):
                 yield f"{group}.{key}", value
 

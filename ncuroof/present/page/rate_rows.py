@@ -13,7 +13,7 @@ from ncuroof.words import CeilingSource
 
 def traffic_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
     """Return a row per level: level, bytes in both directions, and what was counted."""
-    traffic, definitions = kernel.get("traffic_bytes") or {}, kernel.get("traffic_definition") or {}
+    traffic, definitions = kernel["traffic_bytes"], kernel["traffic_definition"]
     rows: list[list[Cell]] = [
         [wording.label(level), wording.quantity(value, "byte"), texts.add(definitions.get(level) or "")]
         for level, value in traffic.items()
@@ -33,14 +33,13 @@ def bandwidth_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
             *_of_other_roofs(entry),
             texts.add(entry["definition"]),
         ]
-        for level, entry in (kernel.get("bandwidth") or {}).items()
-        if entry
+        for level, entry in kernel["bandwidth"].items()
     ]
 
 
 def work_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
     """Return a row per precision: work, rate, peak, ratio, shares of other roofs, what was counted, whether that is reliable."""
-    work = kernel.get("work") or {}
+    work = kernel["work"]
     rows: list[list[Cell]] = [
         [
             wording.label(precision),
@@ -60,7 +59,7 @@ def work_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
 
 def _of_other_roofs(entry: Record) -> list[Cell]:
     """Return the shares of the data-sheet roof and of the roof that a calibration reached."""
-    return [wording.share(entry.get(key)) for key in ("datasheet_frac", "reached_frac")]
+    return [wording.share(entry[key]) for key in ("datasheet_frac", "reached_frac")]
 
 
 def note(texts: Texts, claim: str, keys: Sequence[str]) -> list[list[Cell]]:
@@ -70,7 +69,7 @@ def note(texts: Texts, claim: str, keys: Sequence[str]) -> list[list[Cell]]:
 
 def _peak(entry: Record, key: str, write: Callable[[float | None], str]) -> str:
     """Return a peak as text, marked if it is from the data sheet, with the peak of a faster path if there is one."""
-    remarks = ["data sheet"] if entry.get("peak_source") == CeilingSource.DATASHEET else []
+    remarks = ["data sheet"] if entry["peak_source"] == CeilingSource.DATASHEET else []
     fastest = entry.get("fastest_peak_flop_per_s")
     if fastest is not None and fastest > (entry[key] or fastest):
         remarks.append(f"fastest path {write(fastest)}")

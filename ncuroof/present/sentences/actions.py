@@ -86,7 +86,7 @@ def action_lines(actions: Sequence[Mapping[str, Any]]) -> tuple[ActionLine, ...]
 
 def most_worth(findings: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """Return the finding under which the run's actions count a kernel, else its first finding; None without findings."""
-    return next((finding for finding in findings if finding.get("is_most_worth")), next(iter(findings), None))
+    return next((finding for finding in findings if finding["is_most_worth"]), next(iter(findings), None))
 
 
 def together(document: Mapping[str, Any]) -> str:

@@ -23,7 +23,7 @@ def is_on_shared_slice(kernel: Mapping[str, Any]) -> bool:
     Args:
         kernel: an entry of the document.
     """
-    return "shared_slice" in (kernel.get("caveats") or ())
+    return "shared_slice" in kernel["caveats"]
 
 
 def raw_page_tells(kernel: Mapping[str, Any], sources: Sequence[Mapping[str, Any]]) -> bool:
@@ -35,11 +35,10 @@ def raw_page_tells(kernel: Mapping[str, Any], sources: Sequence[Mapping[str, Any
         kernel: an entry of the document.
         sources: of the document; a printed raw page has no section names.
     """
-    source = kernel.get("source")
-    if source is None or "printed_table" not in (kernel.get("caveats") or ()):
+    if "printed_table" not in kernel["caveats"]:
         return False
-    printed = sources[source].get("sections") or ()
-    wanted = [_sections(entry["collect"]) for entry in kernel.get("missing") or ()]
+    printed = sources[kernel["source"]]["sections"]
+    wanted = [_sections(entry["collect"]) for entry in kernel["missing"]]
     return any(sections and sections.issubset(printed) for sections in wanted)
 
 

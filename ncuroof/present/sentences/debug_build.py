@@ -46,4 +46,4 @@ def come_first(share_frac: float | None) -> bool:
 
 def is_debug_build(kernel: Mapping[str, Any]) -> bool:
     """Return whether a kernel of the document is a debug build."""
-    return bool((kernel.get("check") or {}).get("debug_build"))
+    return bool(kernel["check"].get("debug_build"))

@@ -61,7 +61,7 @@ def place(line: Record) -> str:
     """
     called_at: list[str] = []
     inner = line["file"]
-    for caller in line.get("callers") or ():
+    for caller in line["callers"]:
         if caller["file"] != inner:
             called_at.append(position(caller))
         inner = caller["file"]
@@ -88,7 +88,7 @@ def where_sentence(found: Record | None) -> str:
 
 def line_text(line: Record) -> str:
     """Return the source text of a line of the document; empty where the report does not contain its file."""
-    return wording.printable(line.get("text") or "")
+    return wording.printable(line["text"] or "")
 
 
 def first_place(found: Record | None) -> str:
@@ -101,7 +101,7 @@ def first_place(found: Record | None) -> str:
     line = found["lines"][0]
     awaited = line["awaits"][0] if line["awaits"] and not _is_same(line, line["awaits"][0]) else None
     waits = f" waits for {_seen_from(line, awaited, position(awaited))}" if awaited else ""
-    calls = (caller for caller in line.get("callers") or () if not _is_header(caller))
+    calls = (caller for caller in line["callers"] if not _is_header(caller))
     call = next(calls, None) if _is_header(line) else None
     return f"{position(call)} ({position(line)}{waits})" if call else f"{position(line)}{waits}"
 
