@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 import click
 import polars as pl
@@ -17,14 +16,15 @@ from ncuroof.cli.outputs import Outputs, written_as
 from ncuroof.errors import QueryError
 from ncuroof.fleet.questions import across_gpus, by_time, changes, factors, overview
 from ncuroof.fleet.series import COLUMN_BY_FACTOR, LABEL_PREFIX, label, label_counts
+from ncuroof.present.analysed import Document, Record
 from ncuroof.present.documents.fleet import fleet_document, sql_document
 from ncuroof.present.documents.json_text import json_text
 from ncuroof.present.texts.fleet import table_markdown, table_text, to_markdown, to_text
 
 _MAX_MESSAGE_LENGTH = 300
 
-_ANSWERS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {"term": to_text, "md": to_markdown, "json": json_text}
-_ROWS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+_ANSWERS: Mapping[str, Callable[[Record], str]] = {"term": to_text, "md": to_markdown, "json": json_text}
+_ROWS: Mapping[str, Callable[[Record], str]] = {
     "term": lambda document: table_text(document["columns"], document["rows"]),
     "md": lambda document: table_markdown(document["columns"], document["rows"]),
     "json": json_text,
@@ -96,7 +96,7 @@ def _brief(error: pl.exceptions.PolarsError) -> str:
     return said if len(said) <= _MAX_MESSAGE_LENGTH else f"{said[:_MAX_MESSAGE_LENGTH]}…"
 
 
-def _asked(source: Dataset, kernels: pl.LazyFrame, compared: Sequence[str], top: int) -> dict[str, Any]:
+def _asked(source: Dataset, kernels: pl.LazyFrame, compared: Sequence[str], top: int) -> Document:
     known = [*COLUMN_BY_FACTOR, *(f"{LABEL_PREFIX}{name}" for name in label_counts(kernels)["name"])]
     for name in compared:
         if name not in known:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -13,12 +12,13 @@ from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common
 from ncuroof.cli.outputs import Outputs, written_as
 from ncuroof.cli.showing import warn
+from ncuroof.present.analysed import Record
 from ncuroof.present.documents.json_text import json_text
 from ncuroof.present.documents.projection import projection_document
 from ncuroof.present.texts.projection import to_markdown, to_text
 from ncuroof.whatif import parse_changes, parse_targets, tried
 
-_FORMATS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+_FORMATS: Mapping[str, Callable[[Record], str]] = {
     "term": to_text,
     "json": json_text,
     "md": to_markdown,

@@ -7,7 +7,7 @@ from ncuroof.diagnosis.conditions import Condition
 from ncuroof.diagnosis.rules import Node
 from ncuroof.errors import UnknownNameError
 from ncuroof.metrics import load_catalogue
-from ncuroof.present.documents.analysis import QUANTITY_GROUPS
+from ncuroof.present.documents.kernels import QUANTITY_GROUPS
 from ncuroof.present.explanations.columns import columns_by_name, load_limiters
 from ncuroof.present.explanations.explain import explain, listing, names
 from ncuroof.present.explanations.path import node_lines, path_lines

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ncuroof.present.analysed import Record
-from ncuroof.present.documents.analysis import QUANTITY_GROUPS
+from ncuroof.present.documents.kernels import QUANTITY_GROUPS
 from ncuroof.present.explanations.explain import explain, names
 
 

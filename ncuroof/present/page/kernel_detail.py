@@ -11,7 +11,7 @@ from ncuroof.diagnosis import UNEVEN, Rules
 from ncuroof.metrics import Catalogue, quantity_unit
 from ncuroof.metrics.families import title
 from ncuroof.present.analysed import Record
-from ncuroof.present.documents.analysis import ABOVE_ROOF
+from ncuroof.present.documents.kernels import ABOVE_ROOF
 from ncuroof.present.page.flip import flip_sentence
 from ncuroof.present.page.interned import Texts
 from ncuroof.present.page.point_rows import Cell, flop_points, instruction_points

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any
+
+from ncuroof.present.analysed import Record
 
 _SECTION = "--section"
 
@@ -17,7 +18,7 @@ SHARED_SLICE = (
 )
 
 
-def is_on_shared_slice(kernel: Mapping[str, Any]) -> bool:
+def is_on_shared_slice(kernel: Record) -> bool:
     """Return whether a kernel ran on a shared MIG slice, where no section can collect L2 and DRAM counters; see SHARED_SLICE.
 
     Args:
@@ -26,7 +27,7 @@ def is_on_shared_slice(kernel: Mapping[str, Any]) -> bool:
     return "shared_slice" in kernel["caveats"]
 
 
-def raw_page_tells(kernel: Mapping[str, Any], sources: Sequence[Mapping[str, Any]]) -> bool:
+def raw_page_tells(kernel: Record, sources: Sequence[Record]) -> bool:
     """Return whether printing the raw page would add what a kernel lacks.
 
     That is the case if the kernel was read from a printed details page and the sections that collect something missing are on it.

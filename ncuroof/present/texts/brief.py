@@ -9,8 +9,8 @@ import polars as pl
 
 from ncuroof import wording
 from ncuroof.diagnosis import load_rules
-from ncuroof.present.analysed import Analysed
-from ncuroof.present.documents.analysis import Document, document
+from ncuroof.present.analysed import Analysed, Record
+from ncuroof.present.documents.analysis import document
 from ncuroof.present.documents.weighting import weighting_document
 from ncuroof.present.sentences.actions import Outlook, gpu_time, outlook
 from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_outer_range
@@ -101,7 +101,7 @@ def brief(analysed: Analysed) -> Brief:
     )
 
 
-def _mfu(analysed: Analysed, entries: Document) -> str:
+def _mfu(analysed: Analysed, entries: Record) -> str:
     if not analysed.measurements.kernels["nvtx"].list.len().sum():
         return ""
     utilisation = analysed.expected.utilisation
@@ -114,7 +114,7 @@ def _report_names(analysed: Analysed) -> list[str]:
     )
 
 
-def _devices(analysed: Analysed, entries: Document) -> Iterator[str]:
+def _devices(analysed: Analysed, entries: Record) -> Iterator[str]:
     kernels = analysed.measurements.kernels
     clocks = kernels.group_by("device").agg(pl.col("sm_clock_hz").median(), pl.col("device.boost_clock_hz").max())
     clock_by_device = {device: (clock, boost) for device, clock, boost in clocks.iter_rows()}
@@ -164,7 +164,7 @@ def _shares(analysed: Analysed) -> Iterator[VerdictShare]:
         yield VerdictShare(name, titles[name].title, share.share_frac, share.n_launches)
 
 
-def _notes(analysed: Analysed, reports: Sequence[str], entries: Document) -> Iterator[str]:
+def _notes(analysed: Analysed, reports: Sequence[str], entries: Record) -> Iterator[str]:
     of_time = gpu_time(entries["summary"])
     if part := selection_sentence(entries["summary"]):
         yield part
