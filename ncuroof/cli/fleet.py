@@ -48,7 +48,7 @@ _ROWS: Mapping[str, Callable[[Record], str]] = {
 @click.option("--sql", metavar="SELECT", help="Run a SQL query on the tables kernels and failures instead.")
 @click.option("--failures", "wants_failures", is_flag=True, help="List the reports that could not be ingested instead.")
 @written_as(*_ANSWERS)
-@common
+@common()
 def fleet(  # noqa: PLR0913  an argument per option
     outputs: Outputs,
     *,
@@ -59,7 +59,7 @@ def fleet(  # noqa: PLR0913  an argument per option
     since: datetime | None,
     top: int,
     sql: str | None,
-    **flags: bool,
+    wants_failures: bool,
 ) -> None:
     """Query a DATASET of `ncuroof ingest`: slowest kernels, most time above the roofline, other GPUs, and what got slower.
 
@@ -71,12 +71,10 @@ def fleet(  # noqa: PLR0913  an argument per option
     try:
         everything = source.kernels()
         kernels = _chosen(everything, kernel=kernel, gpu=gpu, since=since)
-        if not flags["wants_failures"]:
+        if not wants_failures:
             _check_match(everything, kernels, {"--kernel": kernel, "--gpu": gpu, "--since": since})
         query = (
-            "SELECT report_location, error, message FROM failures ORDER BY report_location"
-            if flags["wants_failures"]
-            else sql
+            "SELECT report_location, error, message FROM failures ORDER BY report_location" if wants_failures else sql
         )
         if query is not None:
             writers, document = _ROWS, sql_document(query, _answer(query, kernels, source.failures()))

@@ -50,7 +50,7 @@ _FORMATS: Mapping[str, Callable[[Record], str]] = {
     help="Fuse two kernels: the one that writes a tensor and the one that reads it. Repeatable.",
 )
 @written_as(*_FORMATS)
-@common
+@common("quiet")
 def whatif(
     outputs: Outputs,
     *,
@@ -59,7 +59,7 @@ def whatif(
     changes: tuple[str, ...],
     only: str | None,
     fusions: tuple[str, ...],
-    **flags: bool,
+    quiet: bool,
 ) -> None:
     """Estimate how long the kernels of REPORT take on other GPUs, or after changes: expected time and range.
 
@@ -74,7 +74,7 @@ def whatif(
     keep_inputs(outputs.paths, reports)
     found = read(reports)
     analysis = found.analyse()
-    if not flags["quiet"]:
+    if not quiet:
         warn(found, analysis)
     trial = tried(analysis.kernels, analysis.roofline_tables, targets, changes=wanted, only=only, fusions=fusions)
     document = projection_document(
