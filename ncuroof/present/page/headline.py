@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ncuroof import wording
 from ncuroof.diagnosis import Rules
 from ncuroof.present.analysed import Record
-from ncuroof.present.explanations.words import in_plain_words
+from ncuroof.present.explanations.limiters import in_plain_words
 from ncuroof.present.page.launch_names import launch_names
 from ncuroof.present.sentences.actions import PER_WORK, gpu_time, together
 from ncuroof.present.sentences.collect_options import (
