@@ -28,7 +28,7 @@ from ncuroof.present.sentences.report_names import names_of_several
 from ncuroof.present.sentences.selection import selection_sentence
 from ncuroof.present.sentences.source_lines import where_sentence
 from ncuroof.present.sentences.wall_time import WallTimeTable, wall_time_tables
-from ncuroof.present.sentences.weighting import not_the_run_sentences, recorded_once_sentence, weighting_sentences
+from ncuroof.present.sentences.weighting import not_the_run_sentences, weighting_sentences
 
 _N_TOP = 3
 _MOST_PARTS = 100
@@ -151,7 +151,6 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
     names = launch_names(kernels)
     shares = list(_verdict_shares(summary, rules))
     sources = document["sources"]
-    command_lines = [source["command_line"] for source in sources]
     changed = changes(comparison) if comparison is not None else None
     title = sources[0]["file"] if len(sources) == 1 else f"{len(sources)} reports"
     return PageContext(
@@ -165,11 +164,9 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
         ),
         failed=failed_sentence([wording.kernel_name(kernel) for kernel in kernels if kernel["failed"]]),
         selection=selection_sentence(summary),
-        weighting=weighting_sentences(weighting) if weighting else (),
+        weighting=weighting_sentences(weighting),
         doubts=doubts_sentence(summary["doubted_frac"], summary["by_doubt"], gpu_time(summary)),
-        not_the_run=not_the_run_sentences(weighting, command_lines)
-        if weighting
-        else list(filter(None, [recorded_once_sentence(command_lines)])),
+        not_the_run=not_the_run_sentences(weighting, [source["command_line"] for source in sources]),
         totals=_totals(document),
         wall_times=wall_time_tables(weighting, names_of_several(sources)),
         verdict_shares=shares,

@@ -17,8 +17,8 @@ from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import LEVELS, chart
 from ncuroof.present.charts.views import FLOP, VIEWS, View
 from ncuroof.present.page.changes import arrows, changed_positions
-from ncuroof.present.page.interned import Texts
-from ncuroof.present.page.kernel_detail import SECTIONS, KernelDetails
+from ncuroof.present.page.interned import Cell, Texts
+from ncuroof.present.page.kernel_detail import RANGE_MARK, SECTIONS, KernelDetails
 from ncuroof.present.page.launch_names import launch_names
 from ncuroof.present.page.launch_rows import LaunchRow, launch_rows, n_represented
 from ncuroof.present.page.whatif import scaling, targets
@@ -34,9 +34,6 @@ RESOURCES = (
 
 _MOST_RANGES = 200
 """Most NVTX ranges in the filter; a search finds the others."""
-
-RANGE_MARK = " › "
-"""Separates an NVTX range from one nested in it."""
 
 
 def page_index(document: Record, rules: Rules, comparison: Record | None = None) -> dict[str, Any]:
@@ -121,9 +118,7 @@ def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
         "findings": [[finding["id"] for finding in kernel["findings"]] for kernel in kernels],
         "worth": [finding["id"] if finding else None for finding in counted],
         "gain_ns": [rounded(finding["gain_ns"]) if finding else None for finding in counted],
-        "min_time_by": [
-            _cell(wording.label(by) if (by := kernel["min_time_by"]) else None, texts) for kernel in kernels
-        ],
+        "min_time_by": [_label(kernel["min_time_by"], texts) for kernel in kernels],
         "finding": [_cell(finding["title"] if finding else None, texts) for finding in findings],
         "utilisation": {name: [rounded(kernel["utilisation"].get(name)) for kernel in kernels] for name in RESOURCES},
     }
@@ -214,8 +209,12 @@ def _ranges(kernels: Sequence[Record]) -> list[str]:
     return [wording.printable(RANGE_MARK.join(path)) for path in sorted(prefixes)[:_MOST_RANGES]]
 
 
-def _cell(value: str | None, texts: Texts) -> str | int | None:
+def _cell(value: str | None, texts: Texts) -> Cell | None:
     return None if value is None else texts.add(value)
+
+
+def _label(name: str | None, texts: Texts) -> Cell | None:
+    return None if name is None else texts.add(wording.label(name))
 
 
 def rounded(value: float | None) -> float | None:

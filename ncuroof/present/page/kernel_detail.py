@@ -13,8 +13,8 @@ from ncuroof.metrics.families import title
 from ncuroof.present.analysed import Record
 from ncuroof.present.documents.kernels import ABOVE_ROOF
 from ncuroof.present.page.flip import flip_sentence
-from ncuroof.present.page.interned import Texts
-from ncuroof.present.page.point_rows import Cell, flop_points, instruction_points
+from ncuroof.present.page.interned import Cell, Texts
+from ncuroof.present.page.point_rows import flop_points, instruction_points
 from ncuroof.present.page.quantity_cells import ACCESS, OCCUPANCY, QuantityCells, beyond_speed_of_light
 from ncuroof.present.page.rate_rows import bandwidth_rows, traffic_rows, work_rows
 from ncuroof.present.page.traffic_flow import traffic_flow
@@ -62,6 +62,9 @@ SECTIONS = (
     ("others", "All other quantities", "meanings", ()),
 )
 """Blocks of the detail: key, title, layout kind, and column titles of a table."""
+
+RANGE_MARK = " › "
+"""Separates an NVTX range from one nested in it."""
 
 _BEYOND = (
     "Memory is NVIDIA's Speed of Light total, which the verdict uses. It excludes part of L2's own throughput, which is "
@@ -233,7 +236,7 @@ class KernelDetails:
             "shared memory per block": wording.kibibytes(launch.get("shared_bytes_per_block")),
             "SM clock": wording.quantity(kernel["sm_clock_hz"], "hz"),
             "replay passes": wording.quantity(kernel["passes"], "count"),
-            "NVTX": " › ".join(kernel["nvtx"] or ()) or wording.MISSING,
+            "NVTX": RANGE_MARK.join(kernel["nvtx"] or ()) or wording.MISSING,
             "process": f"{process['name'] or '?'} ({process['id']})" if process else wording.MISSING,
             "stream": _written(kernel["stream"]),
             "context": _written(kernel["context"]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ncuroof import wording
@@ -10,8 +10,7 @@ from ncuroof.diagnosis import Rules
 from ncuroof.metrics import Catalogue, quantity_unit
 from ncuroof.present.analysed import Record
 from ncuroof.present.explanations.quantity_label import quantity_label
-from ncuroof.present.page.interned import Texts
-from ncuroof.present.page.point_rows import Cell
+from ncuroof.present.page.interned import Cell, Texts
 
 OCCUPANCY = (
     "occupancy.achieved_frac", "occupancy.theoretical_frac", "occupancy.waves", "occupancy.tail_frac",
@@ -88,15 +87,17 @@ class QuantityCells:
             for key, value in sorted(values.items(), key=lambda item: -(item[1] or 0.0))
             if value
         ]
-        zeros = [f"{group}.{key}" for key, value in values.items() if value == 0]
-        unknown = [f"{group}.{key}" for key, value in values.items() if value is None and key != _UNLISTED]
-        return rows + self._note("Measured as zero", zeros) + self._note(_NO_VALUE, unknown)
+        label_by_key = {key: quantity_label(f"{group}.{key}") for key in values}
+        zeros = [label_by_key[key] for key, value in values.items() if value == 0]
+        unknown = [label_by_key[key] for key, value in values.items() if value is None and key != _UNLISTED]
+        return rows + self._texts.note("Measured as zero", zeros) + self._texts.note(_NO_VALUE, unknown)
 
     def shown(self, kernel: Record, names: Sequence[str]) -> list[list[Cell]]:
         """Return number and value of the named quantities that are not zero, and a remark on those without a value."""
         values = dict(_values(kernel, _OTHERS))
         rows = [self.row(name, value) for name in names if (value := values.get(name))]
-        return rows + self._note(_NO_VALUE, [name for name in names if name in values and values[name] is None])
+        unknown = [quantity_label(name) for name in names if name in values and values[name] is None]
+        return rows + self._texts.note(_NO_VALUE, unknown)
 
     def checks(self, kernel: Record) -> list[list[Cell]]:
         """Return the checks behind this kernel's caveats, and a remark with the number of checks that passed."""
@@ -117,10 +118,6 @@ class QuantityCells:
             for name, value in _values(kernel, _OTHERS)
             if value is not None and name not in units and not (value and name in in_sight)
         ]
-
-    def _note(self, claim: str, names: Collection[str]) -> list[list[Cell]]:
-        """Return a remark, that is a row of one cell, shown below the others; no row without names."""
-        return [[self._texts.add(f"{claim}: {', '.join(map(quantity_label, names))}.")]] if names else []
 
 
 def beyond_speed_of_light(kernel: Record) -> float | None:

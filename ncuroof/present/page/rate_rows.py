@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from ncuroof import wording
 from ncuroof.present.analysed import Record
-from ncuroof.present.page.interned import Texts
-from ncuroof.present.page.point_rows import Cell
+from ncuroof.present.page.interned import Cell, Texts
 from ncuroof.words import CeilingSource
 
 
@@ -19,7 +18,9 @@ def traffic_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
         for level, value in traffic.items()
         if value is not None
     ]
-    return rows + note(texts, "Not collected", [level for level, value in traffic.items() if value is None])
+    return rows + texts.note(
+        "Not collected", [wording.label(level) for level, value in traffic.items() if value is None]
+    )
 
 
 def bandwidth_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
@@ -54,17 +55,14 @@ def work_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
         for precision, entry in work.items()
         if entry["flop"] != 0
     ]
-    return rows + note(texts, "Measured as zero", [name for name, entry in work.items() if entry["flop"] == 0])
+    return rows + texts.note(
+        "Measured as zero", [wording.label(name) for name, entry in work.items() if entry["flop"] == 0]
+    )
 
 
 def _of_other_roofs(entry: Record) -> list[Cell]:
     """Return the shares of the data-sheet roof and of the roof that a calibration reached."""
     return [wording.share(entry[key]) for key in ("datasheet_frac", "reached_frac")]
-
-
-def note(texts: Texts, claim: str, keys: Sequence[str]) -> list[list[Cell]]:
-    """Return a remark, that is a row of one cell, shown below the others; no row without keys."""
-    return [[texts.add(f"{claim}: {', '.join(map(wording.label, keys))}.")]] if keys else []
 
 
 def _peak(entry: Record, key: str, write: Callable[[float | None], str]) -> str:

@@ -9,7 +9,7 @@ from typing import Annotated
 from ncuroof import wording
 from ncuroof.present.analysed import Record
 from ncuroof.present.sentences.report_names import names_of_several
-from ncuroof.present.sentences.wall_time import IdleLine, idle_line
+from ncuroof.present.sentences.wall_time import IdleLine, idle_line, wall_times
 
 _LEAST_SPEEDUP, _MOST_SPEEDUP = 1.005, 100
 """Smaller speedup bounds round to none; larger ones are not reported either: they only say that the GPU is almost unused."""
@@ -116,7 +116,7 @@ def together(document: Record) -> str:
 
 
 def _unless_late(weighting: Record | None) -> str:
-    parts = (part for time in (weighting or {}).get("wall_times", ()) for part in time["parts"])
+    parts = (part for time in wall_times(weighting) for part in time["parts"])
     is_late = any(part["name"] == _LATE_LAUNCHES and part["share_frac"] >= _WORTH_TELLING for part in parts)
     return ", less while the GPU waits for launches" if is_late else ""
 
