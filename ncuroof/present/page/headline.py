@@ -86,7 +86,7 @@ def _most_worth(document: Record) -> _Advice | None:
     gains: dict[str, list[tuple[float, Record]]] = {}
     for kernel in document["kernels"]:
         for finding in kernel["findings"]:
-            if actions and finding["id"] == actions[0]["finding"] and finding["is_most_worth"]:
+            if finding["id"] == actions[0]["finding"] and finding["is_most_worth"]:
                 sentence = wording.first_sentence(finding["advice"])
                 gains.setdefault(sentence, []).append((finding["gain_ns"] * kernel.get("weight", 1.0), kernel))
     if not gains:
