@@ -184,9 +184,8 @@ function whatIf(position, scaling) {
 }
 
 /** What is known of a launch: all of it, or where its profiling failed, that it did, and how it was launched. */
-function known(position, part) {
-  const detail = new Detail(part);
-  const sliders = whatIf(position, part.detail.scaling);
+function known(position, detail) {
+  const sliders = whatIf(position, detail.detail.scaling);
   if (LAUNCHES.failed[position]) return [...detail.caveats(), ...detail.blocks(DATA.sections.filter(([key]) => key === "facts")), ...detail.vendor()];
   return [
     ...detail.path(), ...detail.findings(), ...sliders, ...detail.caveats(), ...detail.missing(), ...detail.flow(), ...detail.blocks(), ...detail.vendor(), rawCounters(position),
@@ -203,6 +202,6 @@ async function showDetail(position) {
     make("p", {}, verdictMark(verdictOf(position)), LAUNCHES.failed[position] ? "" : `: ${detail.words(part.detail.summary)}`),
     make("p", { class: "whole-name name", tabindex: "0", role: "region", "aria-label": "Whole name" }, isolated(words(LAUNCHES.name[position]))),
     ...alike(position),
-    ...known(position, part),
+    ...known(position, detail),
   );
 }

@@ -37,12 +37,14 @@ function partWithin({ x1, y1, x2, y2 }, { left, right, top, bottom }) {
   return { x1: left1, y1: top1, x2: left2, y2: top2 };
 }
 
-/** The visible part of a roof's line, in pixels; null where none is. */
-function lineInView(roof, plane) {
-  const [x1, x2] = roof.x.map((x) => plane.x(x));
-  const [y1, y2] = roof.y.map((y) => plane.y(y));
-  const part = partWithin({ x1, y1, x2, y2 }, plane);
-  return part && { roof, ...part };
+/** The visible parts of the roofs' lines, in pixels, each with its roof. */
+function linesInView(roofs, plane) {
+  return roofs.flatMap((roof) => {
+    const [x1, x2] = roof.x.map((x) => plane.x(x));
+    const [y1, y2] = roof.y.map((y) => plane.y(y));
+    const part = partWithin({ x1, y1, x2, y2 }, plane);
+    return part ? [{ roof, ...part }] : [];
+  });
 }
 
 /** Whether a line crosses the letters of a label. */
@@ -90,8 +92,7 @@ function boxOfDot({ px, py, radius }) {
  * the full label does not fit, the short one is used; where lines are too crowded, a leader line connects the label of a flat roof to it,
  * and as a last resort that label may be crossed by another line.
  */
-function roofLabels(roofs, plane, dots) {
-  const lines = roofs.map((roof) => lineInView(roof, plane)).filter(Boolean);
+function roofLabels(lines, plane, dots) {
   const ofKind = (kind) => lines.filter(({ roof }) => roof.kind === kind);
   const slopes = ofKind("bandwidth").sort((a, b) => a.roof.per_s - b.roof.per_s);
   const flats = ofKind("compute").sort((a, b) => b.roof.per_s - a.roof.per_s);
@@ -173,10 +174,9 @@ function* placesOff(line, label) {
  * Labels of the ridges above the horizontal axis: of all ridges if they are few, else of those of the lowest flat roof. Where a label or
  * a roof is in the way, a label goes to the other side of its line, or a row higher.
  */
-function ridgeLabels(meetings, plane, taken, roofs) {
+function ridgeLabels(meetings, plane, taken, lines) {
   const lowest = Math.min(...meetings.map(({ flat }) => flat.per_s));
   const shown = meetings.filter(({ flat }) => meetings.length <= MOST_RIDGES || flat.per_s === lowest);
-  const lines = roofs.map((roof) => lineInView(roof, plane)).filter(Boolean);
   const labels = [];
   for (const { intensity } of shown.sort((a, b) => a.intensity - b.intensity)) {
     const [text, at] = [`ridge ${scaled(intensity)}`, plane.x(intensity)];
@@ -199,12 +199,11 @@ function isWithin(box, plane) {
 }
 
 /**
- * Names beside the dots with the most time, where there is room: away from the lines of `roofs` if possible, and shortened where the
+ * Names beside the dots with the most time, where there is room: away from the `lines` of roofs if possible, and shortened where the
  * whole name does not fit. `taken` are the boxes of existing labels, `remark` returns the text after a dot's name.
  */
-function dotLabels(dots, plane, taken, roofs, remark) {
+function dotLabels(dots, plane, taken, lines, remark) {
   const largest = [...dots].sort((a, b) => (b.row.time ?? 0) - (a.row.time ?? 0));
-  const lines = roofs.map((roof) => lineInView(roof, plane)).filter(Boolean);
   const obstacles = [...taken, ...largest.slice(0, MOST_OBSTACLES).map(boxOfDot)];
   const labels = [];
   for (const dot of largest.slice(0, plane.isNarrow ? MOST_NAMES / 2 : MOST_NAMES)) {

@@ -207,14 +207,15 @@ class RooflineChart {
     const { plane } = this;
     const roofs = this.shownRoofs();
     const onPlane = this.marks.filter(({ isOnPlane }) => isOnPlane);
-    const ofRoofs = roofLabels(roofs, plane, onPlane);
+    const lines = linesInView(roofs, plane);
+    const ofRoofs = roofLabels(lines, plane, onPlane);
     const boxesOfRoofs = ofRoofs.flatMap((label) => [...boxesOf(label), ...leaderBoxes(label)]);
-    const ofRidges = ridgeLabels(this.meetings(), plane, boxesOfRoofs, roofs);
+    const ofRidges = ridgeLabels(this.meetings(), plane, boxesOfRoofs, lines);
     const points = selectedPoints(this);
     const rings = points.map(({ x, y }) => ({ left: x - 20, right: x + 20, top: y - 20, bottom: y + 20 }));
     const hasFlats = roofs.filter(({ kind }) => kind === "compute").length > 1;
     const precision = ({ dot }) => (hasFlats && dot.precision ? ` · ${DATA.precisions[dot.precision]}` : "");
-    const ofDots = dotLabels(onPlane, plane, [...boxesOfRoofs, ...ofRidges.flatMap(boxesOf), ...rings], roofs, precision);
+    const ofDots = dotLabels(onPlane, plane, [...boxesOfRoofs, ...ofRidges.flatMap(boxesOf), ...rings], lines, precision);
     return [
       ...ofRoofs.flatMap((label) => this.roofLabel(label)),
       ...ofRidges.map((label) => this.label(label, colour("soft"), "ridge")),

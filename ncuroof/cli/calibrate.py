@@ -25,13 +25,14 @@ from ncuroof.present.output import write_whole
 )
 @click.option("--gpu", type=click.IntRange(0), default=0, show_default=True, help="CUDA device number of the GPU.")
 @click.option("--force", is_flag=True, help="Overwrite a file that ncuroof did not write.")
-@common
+@common("quiet")
 def calibrate(
     *,
     output: Path,
     seconds: float,
     gpu: int,
-    **flags: bool,
+    force: bool,
+    quiet: bool,
 ) -> None:
     """Measure the roofs this GPU really reaches: DRAM, L2 and shared-memory bandwidth, and matrix products in each precision.
 
@@ -66,8 +67,8 @@ def calibrate(
     )
     profile = match_profile(measured.gpu, measured.compute_capability, sm_count=measured.sm_count)
     calibration = without_impossible(measured, profile)
-    write_whole(output, calibration_json(calibration), force=flags["force"])
+    write_whole(output, calibration_json(calibration), force=force)
     click.echo(to_text(calibration), nl=False)
-    if not flags["quiet"]:
+    if not quiet:
         for name, reason in calibration.not_measured:
             say(f"not measured: {name}: {reason}")

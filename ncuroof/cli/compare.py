@@ -59,14 +59,15 @@ _FORMATS: Mapping[str, Callable[[Record], bytes]] = {
     is_flag=True,
     help="Show the time of each kernel over two or more runs, in the order given.",
 )
-@common
+@common("quiet")
 def compare(
     outputs: Outputs,
     *,
     runs: tuple[Path, ...],
     gates: tuple[str, ...],
     save_baseline: Path | str | None,
-    **flags: bool,
+    is_history: bool,
+    quiet: bool,
 ) -> None:
     """Compare run AFTER with run BEFORE: which kernels changed beyond measurement noise, by how much, and why.
 
@@ -76,10 +77,10 @@ def compare(
     keep_inputs(outputs.paths, runs)
     baseline = _file_of_baseline(save_baseline, outputs)
     keep_inputs([baseline], [run for run in runs if run.suffix != BASELINE_SUFFIX])  # baselines may be renewed
-    if flags["is_history"]:
+    if is_history:
         if len(runs) < 2 or gates or baseline is not None:
             raise click.UsageError("--history takes two or more runs, without --gate or --save-baseline")
-        _over_time(runs, outputs, quiet=flags["quiet"])
+        _over_time(runs, outputs, quiet=quiet)
         return
     if len(runs) != 2:
         raise click.UsageError(f"expected two runs, BEFORE and AFTER, found {len(runs)}; --history takes more")
@@ -89,7 +90,7 @@ def compare(
         raise OutputFormatError(
             "the HTML page needs the report of AFTER, found a baseline", hint="choose another format"
         )
-    (before, _), (run, after) = (_read_run(path, quiet=flags["quiet"]) for path in runs)
+    (before, _), (run, after) = (_read_run(path, quiet=quiet) for path in runs)
     comparison = compared(before, run)
     results = judge(wanted, comparison)
     document = comparison_document(comparison, results)

@@ -11,8 +11,8 @@ from ncuroof.wording import printable
 
 
 @click.command()
-@common
-def doctor(*, quiet: bool, verbose: bool, no_color: bool) -> int:  # noqa: ARG001
+@common("quiet")
+def doctor(*, quiet: bool) -> int:
     """Check whether this machine can profile: ncu, driver, GPUs, counter permission, other profilers.
 
     Exits with 1 if it cannot.

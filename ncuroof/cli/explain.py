@@ -9,8 +9,8 @@ from ncuroof.cli.options import common
 
 @click.command()
 @click.argument("name", nargs=-1, metavar="[NAME]")
-@common
-def explain(*, name: tuple[str, ...], quiet: bool, verbose: bool, no_color: bool) -> None:  # noqa: ARG001
+@common()
+def explain(*, name: tuple[str, ...]) -> None:
     """Explain NAME: a verdict, finding, caveat, quantity, column, limiter, term, kernel family or question of the decision path.
 
     NAME may also be as printed ("long scoreboard").

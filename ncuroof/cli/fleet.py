@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 import click
 import polars as pl
@@ -17,14 +16,15 @@ from ncuroof.cli.outputs import Outputs, written_as
 from ncuroof.errors import QueryError
 from ncuroof.fleet.questions import across_gpus, by_time, changes, factors, overview
 from ncuroof.fleet.series import COLUMN_BY_FACTOR, LABEL_PREFIX, label, label_counts
+from ncuroof.present.analysed import Document, Record
 from ncuroof.present.documents.fleet import fleet_document, sql_document
 from ncuroof.present.documents.json_text import json_text
 from ncuroof.present.texts.fleet import table_markdown, table_text, to_markdown, to_text
 
 _MAX_MESSAGE_LENGTH = 300
 
-_ANSWERS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {"term": to_text, "md": to_markdown, "json": json_text}
-_ROWS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+_ANSWERS: Mapping[str, Callable[[Record], str]] = {"term": to_text, "md": to_markdown, "json": json_text}
+_ROWS: Mapping[str, Callable[[Record], str]] = {
     "term": lambda document: table_text(document["columns"], document["rows"]),
     "md": lambda document: table_markdown(document["columns"], document["rows"]),
     "json": json_text,
@@ -48,7 +48,7 @@ _ROWS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 @click.option("--sql", metavar="SELECT", help="Run a SQL query on the tables kernels and failures instead.")
 @click.option("--failures", "wants_failures", is_flag=True, help="List the reports that could not be ingested instead.")
 @written_as(*_ANSWERS)
-@common
+@common()
 def fleet(  # noqa: PLR0913  an argument per option
     outputs: Outputs,
     *,
@@ -59,7 +59,7 @@ def fleet(  # noqa: PLR0913  an argument per option
     since: datetime | None,
     top: int,
     sql: str | None,
-    **flags: bool,
+    wants_failures: bool,
 ) -> None:
     """Query a DATASET of `ncuroof ingest`: slowest kernels, most time above the roofline, other GPUs, and what got slower.
 
@@ -71,12 +71,10 @@ def fleet(  # noqa: PLR0913  an argument per option
     try:
         everything = source.kernels()
         kernels = _chosen(everything, kernel=kernel, gpu=gpu, since=since)
-        if not flags["wants_failures"]:
+        if not wants_failures:
             _check_match(everything, kernels, {"--kernel": kernel, "--gpu": gpu, "--since": since})
         query = (
-            "SELECT report_location, error, message FROM failures ORDER BY report_location"
-            if flags["wants_failures"]
-            else sql
+            "SELECT report_location, error, message FROM failures ORDER BY report_location" if wants_failures else sql
         )
         if query is not None:
             writers, document = _ROWS, sql_document(query, _answer(query, kernels, source.failures()))
@@ -96,7 +94,7 @@ def _brief(error: pl.exceptions.PolarsError) -> str:
     return said if len(said) <= _MAX_MESSAGE_LENGTH else f"{said[:_MAX_MESSAGE_LENGTH]}…"
 
 
-def _asked(source: Dataset, kernels: pl.LazyFrame, compared: Sequence[str], top: int) -> dict[str, Any]:
+def _asked(source: Dataset, kernels: pl.LazyFrame, compared: Sequence[str], top: int) -> Document:
     known = [*COLUMN_BY_FACTOR, *(f"{LABEL_PREFIX}{name}" for name in label_counts(kernels)["name"])]
     for name in compared:
         if name not in known:

@@ -10,8 +10,8 @@ from ncuroof.roofline import load_profiles, profile_by_name
 
 @click.command()
 @click.argument("name", required=False)
-@common
-def gpus(*, name: str | None, quiet: bool, verbose: bool, no_color: bool) -> None:  # noqa: ARG001
+@common("no_color")
+def gpus(*, name: str | None, no_color: bool) -> None:
     """List the GPUs whose data sheets ncuroof knows, or show everything about the GPU called NAME."""
     from ncuroof.present.texts.hardware import print_profile, print_profiles  # noqa: PLC0415
 

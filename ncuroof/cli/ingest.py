@@ -47,8 +47,8 @@ _LINES_WITHOUT_TERMINAL = 10
     "--workers", "n_workers", type=click.IntRange(min=1), help="Workers on this machine; default: one per core."
 )
 @click.option("--threads", "are_threads", is_flag=True, help="Use threads instead of processes on this machine.")
-@common
-def ingest(
+@common("quiet")
+def ingest(  # noqa: PLR0913  an argument per option
     *,
     reports: tuple[str, ...],
     dataset: str,
@@ -56,14 +56,15 @@ def ingest(
     again: bool,
     scheduler: str | None,
     n_workers: int | None,
-    **flags: bool,
+    are_threads: bool,
+    quiet: bool,
 ) -> None:
     """Load REPORTS into a dataset with one row per kernel launch: files, folders, or patterns such as 'runs/**/*.ncu-rep'.
 
     Each report is loaded once, whatever its name. Run again, the command does only what is left to do. If a report cannot be
     loaded, the others still are, and the exit code is 1.
     """
-    if scheduler is not None and (n_workers or flags["are_threads"]):
+    if scheduler is not None and (n_workers or are_threads):
         raise click.UsageError("--workers and --threads apply to this machine and exclude --scheduler")
     value_by_label = dict(_label(text, may_be_empty=again) for text in labels)
     target = _lasting(dataset)
@@ -73,10 +74,10 @@ def ingest(
         target,
         labels=value_by_label,
         again=again,
-        workers=Workers(scheduler, n_workers, flags["are_threads"]),
-        progress=_ignore if flags["quiet"] else _progress(len(locations)),
+        workers=Workers(scheduler, n_workers, are_threads),
+        progress=_ignore if quiet else _progress(len(locations)),
     )
-    _tell(outcomes, dataset, is_quiet=flags["quiet"])
+    _tell(outcomes, dataset, is_quiet=quiet)
 
 
 def _lasting(location: str) -> Dataset:

@@ -38,9 +38,9 @@ class _Operations(click.Group):
 
 
 @click.group(cls=_Operations, invoke_without_command=True)
-@common
+@common()
 @click.pass_context
-def model(ctx: click.Context, *, quiet: bool, verbose: bool, no_color: bool) -> None:  # noqa: ARG001
+def model(ctx: click.Context) -> None:
     """Estimate the best possible time of an operation, before any code is written: FLOPs, bytes, ridge point, bound and time.
 
     ncuroof model gemm 4096 4096 4096 --dtype bf16 --gpu h100-sxm

@@ -69,7 +69,7 @@ def shared_options(run: Callable[[Outputs, dict[str, Any]], None]) -> Callable[.
     @click.option("--achieved-flop-per-s", metavar="RATE", help="Measured rate, to see how far below the roof it is.")
     @click.option("--achieved-time", metavar="TIME", help="Measured time, e.g. 180us, instead of a rate.")
     @written_as(*FORMATS)
-    @common
+    @common()
     def with_options(to: Outputs, /, **given: Any) -> None:  # a size may be called outputs
         run(to, given)
 

@@ -14,18 +14,27 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 EXIT_INTERRUPTED = 130
 
-_HELP_BY_FLAGS = {
-    ("--no-color",): "Plain text without colours, as with NO_COLOR in the environment.",
-    ("-v", "--verbose"): "Print more detail on standard error.",
-    ("-q", "--quiet"): "Print nothing but errors on standard error.",
+_FLAGS_AND_HELP = {
+    "no_color": (["--no-color"], "Plain text without colours, as with NO_COLOR in the environment."),
+    "verbose": (["-v", "--verbose"], "Print more detail on standard error."),
+    "quiet": (["-q", "--quiet"], "Print nothing but errors on standard error."),
 }
 
 
-def common(command: Command) -> Command:
-    """Add --quiet, --verbose and --no-color, which may also be given before the command's name."""
-    for flags, text in _HELP_BY_FLAGS.items():
-        command = click.option(*flags, is_flag=True, help=text, callback=_or_given_before)(command)
-    return command
+def common(*read: str) -> Callable[[Command], Command]:
+    """Add --quiet, --verbose and --no-color, which every command takes, also before its name.
+
+    Args:
+        read: those of `quiet`, `verbose` and `no_color` that the command gets; the others change nothing in it.
+    """
+
+    def decorated(command: Command) -> Command:
+        for name, (flags, text) in _FLAGS_AND_HELP.items():
+            option = click.option(*flags, is_flag=True, help=text, callback=_or_given_before, expose_value=name in read)
+            command = option(command)
+        return command
+
+    return decorated
 
 
 def _or_given_before(ctx: click.Context, parameter: click.Parameter, value: bool) -> bool:

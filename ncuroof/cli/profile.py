@@ -139,7 +139,7 @@ def _choice(name: str, *choices: str, text: str) -> Callable[[Command], Command]
     help="Write a shell script for a machine with only ncu, and exit; - or --dry-run prints it.",
 )
 @click.option("--force", is_flag=True, help="Overwrite an existing report, and files that ncuroof did not write.")
-@common
+@common("quiet", "verbose", "no_color")
 def profile(*, words: tuple[str, ...], quiet: bool, verbose: bool, no_color: bool, **asked: Any) -> int:
     """Run PROGRAM under NVIDIA's ncu, keep the report, and say what bounds each kernel.
 

@@ -77,7 +77,7 @@ class _Commands(click.Group):
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="ncuroof")
-@common
+@common("quiet", "verbose", "no_color")
 def program(*, quiet: bool, verbose: bool, no_color: bool) -> None:
     """Place every kernel of a CUDA run on a hierarchical roofline: what bounds it, why, and what to change."""
 

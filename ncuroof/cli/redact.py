@@ -30,7 +30,7 @@ from ncuroof.present.output import write_whole
     help="Code to keep: machine code (sass), PTX, or CUDA source. Repeatable.",
 )
 @click.option("--force", is_flag=True, help="Overwrite an existing file.")
-@common
+@common("quiet")
 def redact(
     *,
     source: Path,
@@ -38,8 +38,6 @@ def redact(
     keep: tuple[str, ...],
     force: bool,
     quiet: bool,
-    verbose: bool,  # noqa: ARG001
-    no_color: bool,  # noqa: ARG001
 ) -> None:
     """Write the report IN to OUT without machine, user, program and source details; counters stay unchanged.
 

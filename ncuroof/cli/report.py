@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Reader to use: ncuroof's own (native), NVIDIA's Python module (nvidia), or native with nvidia as fallback (auto).",
 )
-@common
+@common("quiet", "verbose", "no_color")
 def report(  # noqa: PLR0913  an argument per option
     outputs: Outputs,
     *,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -13,12 +12,13 @@ from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common
 from ncuroof.cli.outputs import Outputs, written_as
 from ncuroof.cli.showing import warn
+from ncuroof.present.analysed import Record
 from ncuroof.present.documents.json_text import json_text
 from ncuroof.present.documents.projection import projection_document
 from ncuroof.present.texts.projection import to_markdown, to_text
 from ncuroof.whatif import parse_changes, parse_targets, tried
 
-_FORMATS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+_FORMATS: Mapping[str, Callable[[Record], str]] = {
     "term": to_text,
     "json": json_text,
     "md": to_markdown,
@@ -50,7 +50,7 @@ _FORMATS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     help="Fuse two kernels: the one that writes a tensor and the one that reads it. Repeatable.",
 )
 @written_as(*_FORMATS)
-@common
+@common("quiet")
 def whatif(
     outputs: Outputs,
     *,
@@ -59,7 +59,7 @@ def whatif(
     changes: tuple[str, ...],
     only: str | None,
     fusions: tuple[str, ...],
-    **flags: bool,
+    quiet: bool,
 ) -> None:
     """Estimate how long the kernels of REPORT take on other GPUs, or after changes: expected time and range.
 
@@ -74,7 +74,7 @@ def whatif(
     keep_inputs(outputs.paths, reports)
     found = read(reports)
     analysis = found.analyse()
-    if not flags["quiet"]:
+    if not quiet:
         warn(found, analysis)
     trial = tried(analysis.kernels, analysis.roofline_tables, targets, changes=wanted, only=only, fusions=fusions)
     document = projection_document(

@@ -1,4 +1,4 @@
-"""The parts of an analysis that presentations read, as a protocol."""
+"""What presentations read: an analysis, as a protocol, or a JSON document."""
 
 from __future__ import annotations
 
@@ -16,8 +16,11 @@ if TYPE_CHECKING:
     from ncuroof.metrics import Measurements
     from ncuroof.roofline import Roofline
 
+Document = dict[str, Any]
+"""A JSON document, or an object within one, as `present.documents` builds it."""
+
 Record = Mapping[str, Any]
-"""A document of `present.documents`, or an object within one: the input of pages, texts and charts."""
+"""The same as pages, texts and charts read it."""
 
 
 class Analysed(Protocol):

@@ -15,6 +15,9 @@ LINE = {
 }
 _UTILISATION = ("memory", "compute", "sm", "dram", "l2", "l1", "issue", "tensor", "fp32", "busiest", "lead", "gap")
 
+# Of an entry of work or bandwidth: no data sheet or calibration fits.
+_OTHER_ROOFS = {"peak_source": "counters", "datasheet_frac": None, "reached_frac": None}
+
 # Of a run whose nine launches were all profiled.
 WEIGHTING = {
     "n_launches": 9, "duration_ns": 1e6, "covered_frac": 1.0, "not_recorded": [], "uneven_frac": None, "n_unmatched": 0,
@@ -48,6 +51,7 @@ _KERNEL = {
             "frac": 0.1,
             "definition": "fadd + fmul + 2·ffma",
             "reliable": True,
+            **_OTHER_ROOFS,
         },
         "fp64": {
             "flop": 0.0,
@@ -56,6 +60,7 @@ _KERNEL = {
             "frac": 0.0,
             "definition": "dadd + dmul + 2·dfma",
             "reliable": True,
+            **_OTHER_ROOFS,
         },
     },
     "bandwidth": {
@@ -64,8 +69,14 @@ _KERNEL = {
             "peak_bytes_per_s": 2.5e12,
             "frac": 0.8,
             "definition": "dram__bytes, both directions",
+            **_OTHER_ROOFS,
         }
     },
+    "launch": {},
+    "arithmetic": {},
+    "scheduler": {},
+    "check": {},
+    "traffic_definition": {},
     "traffic_bytes": {"dram": 2e8, "dram_read": 1.5e8, "dram_write": 5e7, "l2": 2e8, "l1": None, "shared": 0.0},
     "utilisation": {
         "memory": 0.8,
@@ -114,7 +125,11 @@ _KERNEL = {
     "verdict": "memory",
     "limiter": "dram",
     "side": "memory",
+    "dominant_precision": None,
     "confidence": "high",
+    "flip": None,
+    "above_roof_cause": None,
+    "scaling": None,
     "path": [
         {
             "node": "busy_enough",
@@ -144,6 +159,7 @@ _KERNEL = {
     "lines": [{**LINE, "stall": "wait"}],
     "min_time_ns": 80_000.0,
     "min_time_frac": 0.8,
+    "min_time_by": None,
     "recoverable_ns": 20_000.0,
     "missing": [
         {"quantity": "access.l2_hit_frac", "collect": "--metrics lts__t_sector_hit_rate.pct"},
@@ -164,6 +180,15 @@ _KERNEL = {
             {"id": "Occupancy", "type": "error", "title": "", "message": "/home/someone/Occupancy.py:44"},
         ],
     },
+}
+
+
+DEVICE = {
+    "name": "NVIDIA Imaginary",
+    "compute_capability": "9.0",
+    "sm_count": 100,
+    "dram_bytes_per_s": None,
+    "profile": "imaginary",
 }
 
 
@@ -268,7 +293,7 @@ def document(*kernels, **changes):
                 "simulated": False,
             }
         ],
-        "devices": [{"name": "NVIDIA Imaginary", "compute_capability": "9.0", "sm_count": 100, "profile": "imaginary"}],
+        "devices": [DEVICE],
         "summary": {
             "n_kernels": len(kernels),
             "n_failed": sum(each["failed"] for each in kernels),
@@ -288,6 +313,7 @@ def document(*kernels, **changes):
         "ceilings": list(CEILINGS),
         "instruction_ceilings": list(INSTRUCTION_CEILINGS),
         "kernels": list(kernels),
+        "expected": None,
     } | changes
 
 
@@ -403,13 +429,5 @@ EMPTY_DOCUMENTS = {
     "no devices": document(kernel(device=None), devices=[], ceilings=[], instruction_ceilings=[]),
     "no ceilings": document(kernel(), ceilings=[], instruction_ceilings=[]),
     "no instructions": document(kernel(instructions=None), instruction_ceilings=[]),
-    "no sources": document(kernel(source=None), sources=[]),
     "names unknown": document(kernel(name="", short_name="")),
-    "blocks absent": document(
-        {
-            key: value
-            for key, value in unknown_kernel().items()
-            if key in ("id", "name", "short_name", "failed", "duration_ns", "verdict")
-        }
-    ),
 }

@@ -395,6 +395,7 @@ def comparison(after):
         "damage": None,
         "duration_ns": 1e5,
         "sm_clock_hz": None,
+        "step_ns": None,
         "is_counted": False,
         "is_simulated": False,
     }
@@ -496,7 +497,8 @@ def test_keys_walk_over_the_dots_by_time_and_open_one(visit):
 
 def test_the_gpu_can_be_chosen_and_a_link_goes_to_its_own(visit):
     devices = [
-        {"name": name, "compute_capability": "9.0", "sm_count": 1, "profile": None} for name in ("Here", "There")
+        {"name": name, "compute_capability": "9.0", "sm_count": 1, "dram_bytes_per_s": None, "profile": None}
+        for name in ("Here", "There")
     ]
     both = [ceiling("bandwidth", "dram", 1e12, device=number) for number in (0, 1)]
     kernels = [kernel(id=0, short_name="alpha"), kernel(id=1, short_name="beta", device=1)]

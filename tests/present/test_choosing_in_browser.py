@@ -62,7 +62,8 @@ def test_enter_on_the_chart_leads_to_the_detail_and_keys_lead_back_to_the_same_d
 
 def test_the_page_opens_on_the_gpu_whose_launches_take_longest(visit):
     devices = [
-        {"name": name, "compute_capability": "9.0", "sm_count": 1, "profile": None} for name in ("Here", "There")
+        {"name": name, "compute_capability": "9.0", "sm_count": 1, "dram_bytes_per_s": None, "profile": None}
+        for name in ("Here", "There")
     ]
     # 2 · 100 µs there, 150 µs here
     kernels = [kernel(id=0, duration_ns=1.5e5), *(kernel(id=number, device=1) for number in (1, 2))]

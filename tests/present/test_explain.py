@@ -7,12 +7,13 @@ from ncuroof.diagnosis.conditions import Condition
 from ncuroof.diagnosis.rules import Node
 from ncuroof.errors import UnknownNameError
 from ncuroof.metrics import load_catalogue
-from ncuroof.present.documents.analysis import QUANTITY_GROUPS
-from ncuroof.present.explanations.columns import columns_by_name, load_limiters
+from ncuroof.present.documents.kernels import QUANTITY_GROUPS
+from ncuroof.present.explanations.columns import columns_by_name
 from ncuroof.present.explanations.explain import explain, listing, names
+from ncuroof.present.explanations.limiters import in_plain_words, load_limiters
 from ncuroof.present.explanations.path import node_lines, path_lines
 from ncuroof.present.explanations.printed_names import meant
-from ncuroof.present.explanations.words import in_plain_words, load_words
+from ncuroof.present.explanations.terms import load_terms
 from ncuroof.present.kernel_rows import kernel_rows
 from ncuroof.present.page.explained import explained
 from ncuroof.wording import label
@@ -178,7 +179,7 @@ def test_a_finding_says_which_others_it_replaces() -> None:
 
 
 def test_words_lead_on_to_what_is_explained() -> None:
-    words = load_words()
+    words = load_terms()
     assert {"roofline", "wave", "mfu"} <= set(words)
     for name, word in words.items():
         assert explain(name).splitlines()[2] == word.doc

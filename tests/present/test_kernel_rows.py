@@ -15,7 +15,8 @@ from ncuroof.diagnosis import kernel_table
 from ncuroof.fleet import FLEET, FLEET_FAILURES
 from ncuroof.metrics import load_catalogue, precisions
 from ncuroof.present import render
-from ncuroof.present.explanations.columns import columns_by_name, load_columns, load_limiters
+from ncuroof.present.explanations.columns import columns_by_name, load_columns
+from ncuroof.present.explanations.limiters import load_limiters
 from ncuroof.present.kernel_rows import kernel_columns, kernel_rows
 from ncuroof.tables import WEIGHTS
 from tests.support import demo

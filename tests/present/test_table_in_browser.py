@@ -279,7 +279,8 @@ def test_a_thing_to_do_on_several_gpus_leads_to_the_one_where_it_saves_most_and_
         kernel(id=4, short_name="epsilon", duration_ns=1e5, device=3, findings=[]),
     ]
     devices = [
-        {"name": name, "compute_capability": "9.0", "sm_count": 1, "profile": None} for name in ("A", "B", "C", "D")
+        {"name": name, "compute_capability": "9.0", "sm_count": 1, "dram_bytes_per_s": None, "profile": None}
+        for name in ("A", "B", "C", "D")
     ]
     action = {
         "finding": "small_grid",
@@ -308,7 +309,10 @@ def test_a_thing_to_do_on_several_gpus_leads_to_the_one_where_it_saves_most_and_
 def two_devices():
     """Return alpha on one GPU, and on another beta and gamma, on which the page opens."""
     names = ("Here", "There")
-    devices = [{"name": name, "compute_capability": "9.0", "sm_count": 1, "profile": None} for name in names]
+    devices = [
+        {"name": name, "compute_capability": "9.0", "sm_count": 1, "dram_bytes_per_s": None, "profile": None}
+        for name in names
+    ]
     launches = [kernel(id=number, short_name=name) for number, name in enumerate(("alpha", "beta", "gamma"))]
     return document(launches[0], *(each | {"device": 1} for each in launches[1:]), devices=devices)
 

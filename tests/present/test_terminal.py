@@ -286,6 +286,13 @@ def test_without_a_terminal_or_columns_lines_are_80_wide_and_advice_is_whole(
     assert to_text(analysis) == printed
 
 
+def test_wrapped_remarks_leave_no_blanks_at_the_ends_of_lines(analysis: Analysis) -> None:
+    """rich kept the blank at which it wrapped a line that begins with an exclamation mark."""
+    lines = to_text(analysis).splitlines()
+    assert any(line.startswith("!") for line in lines)
+    assert [line for line in lines if line != line.rstrip()] == []
+
+
 def test_names_are_whole_where_there_is_room_and_numbers_stand_beside_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

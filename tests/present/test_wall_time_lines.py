@@ -219,7 +219,7 @@ def test_the_page_shows_a_step_and_warns_where_sums_leave_something_out(
     assert [warning.startswith(why or "") for warning in warnings] == [True] * (why is not None)
 
 
-@pytest.mark.parametrize("known", [None, {}, {"computation_frac": 1.0, "wall_times": []}, weighting(idle_frac=0.09)])
+@pytest.mark.parametrize("known", [None, weighting() | {"wall_times": []}, weighting(idle_frac=0.09)])
 def test_little_idle_time_is_no_sentence(known: dict[str, Any] | None) -> None:
     assert idle_sentence(known) == ""
 

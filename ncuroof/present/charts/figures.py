@@ -59,12 +59,7 @@ def chart(
     """
     drawn = [ceiling for ceiling in ceilings if is_plottable(ceiling["per_s"])]
     if view is FLOP:
-        used = _precisions(kernels)
-        drawn = [
-            ceiling
-            for ceiling in drawn
-            if ceiling["kind"] == "bandwidth" or ceiling["name"].removesuffix(SLOWER_PATH_SUFFIX) in used
-        ]
+        drawn = _of_precisions(drawn, _precisions(kernels))
     dots = [view.dots(kernel) for kernel in kernels]
     points = [point for by_level in dots for at_level in by_level.values() for point in at_level]
     levels = [level.value for level in LEVELS if any(level in by_level for by_level in dots)]
@@ -85,6 +80,10 @@ def chart(
     }
     x_reach, y_reach = map(_around, zip(_ranges(drawn, [*points, *further], view), *first.values(), strict=True))
     sources = [source.value for source in CeilingSource if any(roof["source"] == source for roof in drawn)]
+
+    def write_rate(value: float) -> str:
+        return _rate_tick(view.write_rate(value), unit)
+
     return {
         "label": view.label,
         "counted": view.counted,
@@ -94,17 +93,24 @@ def chart(
         "sources": [[source, index == 0 or source == CeilingSource.MEASURED] for index, source in enumerate(sources)],
         "x": {
             "titles": {level: view.x_title(level).replace("FLOP", unit) for level in levels},
-            "ranges": {level: _exponents(x_range) for level, (x_range, _) in first.items()},
-            "reach": _exponents(x_reach),
-            "ticks": _ticks(x_reach, _intensity_tick),
+            **_axis({level: x for level, (x, _) in first.items()}, x_reach, _intensity_tick),
         },
         "y": {
             "title": _per_second(unit) if is_mixed else "",
-            "ranges": {level: _exponents(y_range) for level, (_, y_range) in first.items()},
-            "reach": _exponents(y_reach),
-            "ticks": _ticks(y_reach, lambda value: _rate_tick(view.write_rate(value), unit)),
+            **_axis({level: y for level, (_, y) in first.items()}, y_reach, write_rate),
         },
         "levels": levels,
+    }
+
+
+def _axis(
+    ranges: Mapping[str, tuple[float, float]], reach: tuple[float, float], write: Callable[[float], str]
+) -> dict[str, Any]:
+    """Return what both axes have: initial ranges by level, the reach of all points, and ticks."""
+    return {
+        "ranges": {level: _exponents(each) for level, each in ranges.items()},
+        "reach": _exponents(reach),
+        "ticks": _ticks(reach, write),
     }
 
 
@@ -142,9 +148,18 @@ def _drawn_first(dots: Iterable[Mapping[str, Sequence[Record]]], level: str) -> 
     return [by_level[level][0] for by_level in dots if level in by_level]
 
 
+def _of_precisions(ceilings: Iterable[Record], used: Collection[str]) -> list[Record]:
+    """Return the bandwidth roofs, and the flat roofs of these precisions."""
+    return [
+        ceiling
+        for ceiling in ceilings
+        if ceiling["kind"] == "bandwidth" or ceiling["name"].removesuffix(SLOWER_PATH_SUFFIX) in used
+    ]
+
+
 def _precisions(kernels: Iterable[Record]) -> set[str]:
     """Return the precisions in which any kernel did work."""
-    return {name for kernel in kernels for name, work in (kernel.get("work") or {}).items() if (work["flop"] or 0) > 0}
+    return {name for kernel in kernels for name, work in kernel["work"].items() if (work["flop"] or 0) > 0}
 
 
 def _ranges(

@@ -52,7 +52,7 @@ def group_dots(document: Record, *, device: int, view: View, level: str) -> list
     dots = []
     for group, size_px in zip(groups, sizes_px, strict=True):
         kernel = kernel_by_id.get(group["id"])
-        if kernel is None or kernel.get("device") != device:
+        if kernel is None or kernel["device"] != device:
             continue
         launches = _longest_first(kernel, [kernel_by_id.get(number) for number in group["launches"]])
         lines = _of_group(group, document["summary"]["duration_ns"])
@@ -104,7 +104,7 @@ def _of_group(group: Record, total_ns: float | None) -> str:
 
 def _bound(kernel: Record) -> str:
     """Return "memory-bound, DRAM"."""
-    limiter = kernel.get("limiter")
+    limiter = kernel["limiter"]
     return ", ".join([verdict_title(kernel["verdict"]), *([] if limiter is None else [wording.label(limiter)])])
 
 

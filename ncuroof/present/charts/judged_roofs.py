@@ -27,7 +27,7 @@ def at_the_launches_clock(
         kernels: kernels of that device, from the document.
         counted: kind and name of the roofs that need no stand-in; their data-sheet values are a mere comparison, left as they are.
     """
-    longest_first = sorted(kernels, key=lambda kernel: -(kernel.get("duration_ns") or 0.0))
+    longest_first = sorted(kernels, key=lambda kernel: -(kernel["duration_ns"] or 0.0))
     return [
         ceiling
         if ceiling["source"] == CeilingSource.COUNTERS
@@ -42,17 +42,17 @@ def _as_judged(ceiling: Record, kernels: Iterable[Record]) -> Record:
         per_s = _judged_by(kernel, ceiling)
         if per_s is not None:
             is_same = abs(per_s / ceiling["per_s"] - 1) < _NEXT_TO_NOTHING
-            return ceiling if is_same else {**ceiling, "per_s": per_s, "at_hz": kernel.get("sm_clock_hz")}
+            return ceiling if is_same else {**ceiling, "per_s": per_s, "at_hz": kernel["sm_clock_hz"]}
     return ceiling
 
 
 def _judged_by(kernel: Record, ceiling: Record) -> float | None:
     """Return the value of a roof by which a launch is judged; None where it is not judged by this roof."""
     table, rate = _TABLE_AND_RATE[ceiling["kind"]]
-    entry = (kernel.get(table) or {}).get(ceiling["name"])
+    entry = kernel[table].get(ceiling["name"])
     if entry is None:
         return None
     if ceiling["source"] == CeilingSource.DATASHEET:
-        peak = entry[f"peak_{rate}"] if entry.get("peak_source") == CeilingSource.DATASHEET else None
+        peak = entry[f"peak_{rate}"] if entry["peak_source"] == CeilingSource.DATASHEET else None
         return peak or None
-    return entry[rate] / entry["reached_frac"] if entry.get("reached_frac") else None
+    return entry[rate] / entry["reached_frac"] if entry["reached_frac"] else None

@@ -15,6 +15,7 @@ from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import LEVELS, chart
 from ncuroof.present.charts.group_dots import Dot, group_dots, verdict_title
 from ncuroof.present.charts.roof_labels import FONT_PX, Frame, roof_labels
+from ncuroof.present.charts.roofline_svg import GRID, INK, PAPER, SOFT
 from ncuroof.present.charts.views import FLOP, VIEWS, View
 from ncuroof.words import CeilingSource, Verdict
 
@@ -34,7 +35,7 @@ MARKS = {
 }
 """Colour (of Okabe and Ito's palette) and symbol, as on the page."""
 
-_PAPER, _INK, _SOFT, _LINE, _GRID = "#ffffff", "#1a1e22", "#59636e", "#d8dde2", "#eceff1"
+_LINE = "#d8dde2"
 _WIDTH_PX, _HEIGHT_PX = 960, 600
 _MARGIN = {"l": 90, "r": 20, "t": 105, "b": 55}
 _MOST_TITLE = 100
@@ -66,8 +67,8 @@ def roofline_figure(document: Record, *, device: int = 0, view: str = FLOP.name,
     device = _known("device", device, range(len(document["devices"]) or 1))
     wanted = None if level is None else _known("memory level", level, [each.value for each in LEVELS])
 
-    kernels = [kernel for kernel in document["kernels"] if kernel.get("device") == device and not kernel["failed"]]
-    ceilings = [ceiling for ceiling in document.get(chosen.ceilings) or () if ceiling["device"] == device]
+    kernels = [kernel for kernel in document["kernels"] if kernel["device"] == device and not kernel["failed"]]
+    ceilings = [ceiling for ceiling in document[chosen.ceilings] if ceiling["device"] == device]
     drawn = chart(ceilings, kernels, chosen)
     at = wanted or next(iter(drawn["levels"]), None)
     if at is None or at not in drawn["levels"]:
@@ -106,7 +107,7 @@ def _roofs(drawn: Record) -> list[Part]:
             "mode": "lines",
             "x": roof["x"],
             "y": roof["y"],
-            "line": {"color": _INK, "width": 1.3} if is_counted else {"color": _SOFT, "width": 1, "dash": "dash"},
+            "line": {"color": INK, "width": 1.3} if is_counted else {"color": SOFT, "width": 1, "dash": "dash"},
             "hoverinfo": "text",
             "hovertext": _escaped(roof["label"]),
             "showlegend": False,
@@ -131,7 +132,7 @@ def _dots(dots: Sequence[Dot]) -> list[Part]:
         of_verdict = [dot for dot in dots if dot.verdict == verdict]
         if not of_verdict:
             continue
-        line = {"color": _PAPER, "width": 1}
+        line = {"color": PAPER, "width": 1}
         size_px = [dot.size_px for dot in of_verdict]
         traces.append(
             {
@@ -164,16 +165,16 @@ def _error_bars(dots: Sequence[Dot], colour: str) -> Part:
 def _layout(document: Record, device: int, view: View, *remarks: str) -> Part:
     """Return the layout without axes and roof labels."""
     names = [wording.gpu_name(each) for each in document["devices"][device : device + 1]]
-    if any(source.get("simulated") for source in document["sources"]):
+    if any(source["simulated"] for source in document["sources"]):
         remarks = ("simulated: written by ncuroof, not recorded on a GPU", *remarks)
-    subtitle = {"text": _escaped(" · ".join(remarks)), "font": {"size": 12, "color": _SOFT}}
+    subtitle = {"text": _escaped(" · ".join(remarks)), "font": {"size": 12, "color": SOFT}}
     title = _escaped(wording.shortened(": ".join([view.label, f"GPU {device}", *names]), _MOST_TITLE))
     return {
         "width": _WIDTH_PX,
         "height": _HEIGHT_PX,
         "margin": {**_MARGIN, "autoexpand": False},
         "template": "none",
-        "font": {"size": 12, "color": _INK},
+        "font": {"size": 12, "color": INK},
         "title": {
             "text": title,
             "font": {"size": 16},
@@ -233,7 +234,7 @@ def _axis(axis: Record, level: str, title: str) -> Part:
         "ticktext": ["" if round(math.log10(value)) % stride else label for value, label in labels],
         "ticks": "",
         "title": {"text": title, "standoff": 8},
-        "gridcolor": _GRID,
+        "gridcolor": GRID,
         "linecolor": _LINE,
         "showline": True,
         "mirror": True,
@@ -259,7 +260,7 @@ def _labels(drawn: Record, level: str) -> list[Part]:
             "yshift": label.y_shift_px,
             "textangle": -label.angle,
             "showarrow": False,
-            "font": {"size": FONT_PX, "color": _INK if label.roof["source"] == CeilingSource.COUNTERS else _SOFT},
+            "font": {"size": FONT_PX, "color": INK if label.roof["source"] == CeilingSource.COUNTERS else SOFT},
         }
         for label in roof_labels(roofs, frame)
     ]

@@ -18,7 +18,7 @@ _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b9609a", "#bf7f00", "#59636e")
 """Palette of Okabe and Ito, as on the page; machines also differ in shape."""
 
 _DARK_COLOURS = ("#4da6e0", "#f2834a", "#35b58e", "#d98fbe", "#eab040", "#9ba5af")
-_PAPER, _INK, _SOFT, _GRID = "#ffffff", "#1a1e22", "#59636e", "#eceff1"
+PAPER, INK, SOFT, GRID = "#ffffff", "#1a1e22", "#59636e", "#eceff1"
 _DARK_PAPER, _DARK_INK, _DARK_SOFT, _DARK_GRID = "#15181b", "#e3e7ea", "#9ba5af", "#262b30"
 
 DARK_STYLE = (
@@ -82,8 +82,8 @@ def roofline_svg(title: str, marks: Sequence[Mark]) -> str:
     name = escape(title)
     head = (
         f'<!-- ncuroof roofline -->\n<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
-        f'font-family="system-ui, sans-serif" font-size="12" fill="{_INK}" class="roofline" role="img"><title>{name}</title>'
-        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="{_PAPER}" class="paper"/>'
+        f'font-family="system-ui, sans-serif" font-size="12" fill="{INK}" class="roofline" role="img"><title>{name}</title>'
+        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="{PAPER}" class="paper"/>'
     )
     if not marks:
         return f'{head}<text x="{_LEFT}" y="{_TOP}">nothing here has both work and a roof</text></svg>\n'
@@ -110,14 +110,14 @@ def _axes(plane: _Plane, unit: str) -> Iterator[str]:
     bottom, top, right = _HEIGHT - _BOTTOM, _TOP, _WIDTH - _RIGHT
     for value in _ticks(plane.x):
         x, _ = plane.at(value, 10.0 ** plane.y[0])
-        yield f'<path d="M{x:.1f} {top}V{bottom}" stroke="{_GRID}" class="grid"/>'
-        yield f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle" fill="{_SOFT}" class="tick">{value:.15g}</text>'
+        yield f'<path d="M{x:.1f} {top}V{bottom}" stroke="{GRID}" class="grid"/>'
+        yield f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle" fill="{SOFT}" class="tick">{value:.15g}</text>'
     for value in _ticks(plane.y):
         _, y = plane.at(10.0 ** plane.x[0], value)
         text = trimmed(flop_rate(value).replace("FLOP", unit))
-        yield f'<path d="M{_LEFT} {y:.1f}H{right}" stroke="{_GRID}" class="grid"/>'
-        yield f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end" fill="{_SOFT}" class="tick">{text}</text>'
-    yield f'<path d="M{_LEFT} {top}V{bottom}H{right}" fill="none" stroke="{_INK}" class="axis"/>'
+        yield f'<path d="M{_LEFT} {y:.1f}H{right}" stroke="{GRID}" class="grid"/>'
+        yield f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end" fill="{SOFT}" class="tick">{text}</text>'
+    yield f'<path d="M{_LEFT} {top}V{bottom}H{right}" fill="none" stroke="{INK}" class="axis"/>'
     middle = (_LEFT + right) / 2
     yield f'<text x="{middle:.0f}" y="{_HEIGHT - 22}" text-anchor="middle">{unit} per byte of device memory</text>'
 
@@ -159,7 +159,7 @@ def _drawn(marks: Sequence[Mark], plane: _Plane, machines: Sequence[str]) -> Ite
         if mark.measured_flop_per_s:
             ring_x, ring_y = plane.at(mark.intensity_flop_per_byte, mark.measured_flop_per_s)
             at = f'cx="{ring_x:.1f}" cy="{ring_y:.1f}" r="6"'
-            ring = f'<circle {at} fill="none" stroke="{_INK}" stroke-width="2" class="axis"/>'
+            ring = f'<circle {at} fill="none" stroke="{INK}" stroke-width="2" class="axis"/>'
             yield f"<g><title>measured {flop_rate(mark.measured_flop_per_s, mark.precision)}</title>{ring}</g>"
         if mark.text:
             yield f'<text x="{x:.1f}" y="{y - 9:.1f}" text-anchor="middle">{escape(mark.text)}</text>'

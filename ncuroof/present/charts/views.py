@@ -51,12 +51,12 @@ class View:
 
     def points(self, kernel: Record) -> Sequence[Record]:
         """Return the kernel's points on this roofline."""
-        holder = kernel if self is FLOP else kernel.get("instructions") or {}
+        holder = kernel if self is FLOP else kernel["instructions"] or {}
         return holder.get("points") or ()
 
     def dots(self, kernel: Record) -> dict[str, list[Record]]:
         """Return the points that can be drawn, by level: the dominant precision first, then by descending rate."""
-        dominant = kernel.get("dominant_precision")
+        dominant = kernel["dominant_precision"]
 
         def time_at_peak(point: Record) -> tuple[bool, float]:
             return (point.get("precision") == dominant, point[self.rate])
@@ -77,19 +77,19 @@ class View:
 
 
 def _without_flop_dot(kernel: Record) -> str:
-    work = kernel.get("work") or {}
+    work = kernel["work"]
     if not work:
         return "FLOPs not collected"
     if not any(entry["flop"] for entry in work.values()):
         return "no FLOPs"
-    if "work_not_counted" in (kernel.get("caveats") or ()):
+    if "work_not_counted" in kernel["caveats"]:
         return "most FLOPs not collected"
     is_counted = any(entry["flop"] and entry["reliable"] for entry in work.values())
     return "bytes not collected" if is_counted else "FLOPs not reliable"
 
 
 def _without_instruction_dot(kernel: Record) -> str:
-    instructions = kernel.get("instructions")
+    instructions = kernel["instructions"]
     if not instructions:
         return "instructions not collected"
     if not instructions["warp_executed"]:

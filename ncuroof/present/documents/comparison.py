@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 from ncuroof.comparison import (
     Comparison,
@@ -17,13 +16,12 @@ from ncuroof.comparison import (
     run_obstacle,
     total_ns,
 )
+from ncuroof.present.analysed import Document
 from ncuroof.present.documents.json_text import TOOL
 from ncuroof.present.sentences.change import change_sentence, is_launched_otherwise
 from ncuroof.present.sentences.source_lines import callers
 
 SCHEMA = "ncuroof.comparison/1"
-
-Document = dict[str, Any]
 
 
 def comparison_document(comparison: Comparison, results: Sequence[GateResult] = ()) -> Document:

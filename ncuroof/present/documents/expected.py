@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from ncuroof.present.analysed import Document
 
 if TYPE_CHECKING:
     from ncuroof.expected import Expected
 
 
-def expected_document(found: Expected) -> dict[str, Any] | None:
+def expected_document(found: Expected) -> Document | None:
     """Return calls, operators, modules and MFU; None where no NVTX range names an operator with its shapes."""
     if found.calls.is_empty():
         return None

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 import polars as pl
 
 from ncuroof.fleet.questions import Changes, Overview, by_recoverable_time
+from ncuroof.present.analysed import Document
 from ncuroof.present.documents.json_text import TOOL
 
 SCHEMA = "ncuroof.fleet_answers/1"
@@ -25,7 +25,7 @@ def fleet_document(
     failures: pl.DataFrame,
     *,
     top: int,
-) -> dict[str, Any]:
+) -> Document:
     """Return the document; each list has its first `top` entries and the number of all.
 
     Args:
@@ -53,18 +53,18 @@ def fleet_document(
     }
 
 
-def sql_document(query: str, rows: pl.DataFrame) -> dict[str, Any]:
+def sql_document(query: str, rows: pl.DataFrame) -> Document:
     """Return the document of an SQL query's answer."""
     return {"schema": SQL_SCHEMA, "tool": TOOL, "query": query, "columns": rows.columns, "rows": plain(rows)}
 
 
-def plain(rows: pl.DataFrame) -> list[dict[str, Any]]:
+def plain(rows: pl.DataFrame) -> list[Document]:
     """Return rows as JSON values, with dates as text."""
-    parsed: list[dict[str, Any]] = json.loads(rows.write_json())
+    parsed: list[Document] = json.loads(rows.write_json())
     return parsed
 
 
-def _change(found: Changes, top: int) -> dict[str, Any]:
+def _change(found: Changes, top: int) -> Document:
     return {
         "by": found.by,
         "n_series": found.n_series,
@@ -76,7 +76,7 @@ def _change(found: Changes, top: int) -> dict[str, Any]:
     }
 
 
-def _listed(rows: pl.DataFrame, top: int) -> dict[str, Any]:
+def _listed(rows: pl.DataFrame, top: int) -> Document:
     return {"n": rows.height, "rows": plain(rows.head(top))}
 
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ncuroof.comparison import run_obstacle, total_ns
 from ncuroof.comparison.history import History
+from ncuroof.present.analysed import Document
 from ncuroof.present.documents.json_text import TOOL
 
 SCHEMA = "ncuroof.history/1"
 
 
-def history_document(found: History) -> dict[str, Any]:
+def history_document(found: History) -> Document:
     """Return the document `ncuroof.history/1`; trends that moved the most time first."""
     return {
         "schema": SCHEMA,

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from ncuroof._version import __version__
+from ncuroof.present.analysed import Record
 from ncuroof.wording import printable
 
 TOOL = {"name": "ncuroof", "version": __version__}
 """The block `tool` of every document."""
 
 
-def json_text(document: Mapping[str, Any]) -> str:
+def json_text(document: Record) -> str:
     """Return a document as JSON text.
 
     Raises:

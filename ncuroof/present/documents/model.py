@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from ncuroof.diagnosis import load_rules
 from ncuroof.model import Distance, Operation, Residency
 from ncuroof.model.study import Critical, Row, Study
+from ncuroof.present.analysed import Document
 from ncuroof.present.documents.json_text import TOOL
 from ncuroof.words import MemoryLevel
 
@@ -19,7 +17,7 @@ _LONG_ENOUGH = "long_enough"
 
 def model_document(
     study: Study, *, achieved_flop_per_s: float | None = None, achieved_ns: float | None = None
-) -> dict[str, Any]:
+) -> Document:
     """Return the document of a study, with a measured rate or time beside the predictions if given.
 
     Args:
@@ -40,7 +38,7 @@ def model_document(
     }
 
 
-def _row(row: Row, found: Distance | None, launch_ns: float) -> dict[str, Any]:
+def _row(row: Row, found: Distance | None, launch_ns: float) -> Document:
     prediction, operation = row.prediction, row.prediction.operation
     return {
         "sizes": dict(row.sizes),
@@ -71,7 +69,7 @@ def _row(row: Row, found: Distance | None, launch_ns: float) -> dict[str, Any]:
     }
 
 
-def _asked(operation: Operation) -> dict[str, Any]:
+def _asked(operation: Operation) -> Document:
     """Return the work and traffic that an operation needs on any machine."""
     return {
         "flop": operation.flop,
@@ -92,7 +90,7 @@ def _asked(operation: Operation) -> dict[str, Any]:
     }
 
 
-def _residency(found: Residency) -> dict[str, Any]:
+def _residency(found: Residency) -> Document:
     return {
         "working_set_bytes": found.working_set_bytes,
         "capacity_bytes": found.l2_bytes,
@@ -102,7 +100,7 @@ def _residency(found: Residency) -> dict[str, Any]:
     }
 
 
-def _distance(found: Distance) -> dict[str, Any]:
+def _distance(found: Distance) -> Document:
     return {
         "limit_flop_per_s": found.limit_flop_per_s,
         "achieved_flop_per_s": found.achieved_flop_per_s,
@@ -112,7 +110,7 @@ def _distance(found: Distance) -> dict[str, Any]:
     }
 
 
-def _critical(found: Critical) -> dict[str, Any]:
+def _critical(found: Critical) -> Document:
     return {
         "machine": found.machine.id,
         "dtype": found.dtype,
@@ -123,7 +121,7 @@ def _critical(found: Critical) -> dict[str, Any]:
     }
 
 
-def _crossing(rows: tuple[Row, ...]) -> Mapping[str, Any]:
+def _crossing(rows: tuple[Row, ...]) -> Document:
     return {
         "sizes": dict(rows[0].sizes),
         "dtype": rows[0].dtype,

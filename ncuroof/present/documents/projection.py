@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import polars as pl
 
 from ncuroof.model.dtypes import DTYPES
+from ncuroof.present.analysed import Document
 from ncuroof.present.documents.json_text import TOOL
 from ncuroof.whatif import by_kernel, by_target, concerned
 
@@ -49,8 +49,6 @@ _OF_OPERANDS = (
 )
 
 _COUNTED = ("n_crossing", "n_crossing_to_memory", "n_limited_by_assumed_l2")
-
-Document = dict[str, Any]
 
 
 def projection_document(
@@ -110,11 +108,11 @@ def _has_vector_work(busy: pl.DataFrame) -> bool:
     return not busy.filter((pl.col("dominant_precision") == "fp32") & pl.col("tensor_precision").is_null()).is_empty()
 
 
-def _total(row: dict[str, Any]) -> Document:
+def _total(row: Document) -> Document:
     return _times(row) | {key: row[key] for key in ("target", "n_launches", "n_unknown", *_COUNTED)}
 
 
-def _times(row: dict[str, Any]) -> Document:
+def _times(row: Document) -> Document:
     """Return the times of the launches that could be projected; None where none could."""
     is_known = row["is_known"]
     times = {key: row[key] if is_known else None for key in ("recorded_ns", "duration_ns", "least_ns", "most_ns")}

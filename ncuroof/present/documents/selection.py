@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
-from ncuroof.present.analysed import Analysed
+from ncuroof.present.analysed import Analysed, Document
 
 
-def selection_document(analysed: Analysed) -> dict[str, Any]:
+def selection_document(analysed: Analysed) -> Document:
     """Return the block under its key `selection`; empty for a whole run."""
     return {} if analysed.selection is None else {"selection": asdict(analysed.selection)}

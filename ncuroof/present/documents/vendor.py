@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any
 
 import polars as pl
 
 from ncuroof.diagnosis import Rules, vendor_verdict
 from ncuroof.ingest import RawReport
+from ncuroof.present.analysed import Document, Record
 
 
 def vendor_rules(reports: Iterable[RawReport]) -> pl.DataFrame:
@@ -21,9 +21,7 @@ def vendor_rules(reports: Iterable[RawReport]) -> pl.DataFrame:
     return pl.concat(parts).select("id", "rule_id", "type", "title", "message", "speedup_frac", "scope")
 
 
-def vendor_block(
-    messages: Sequence[Mapping[str, Any]], verdict: str, path: Iterable[Mapping[str, Any]], rules: Rules
-) -> dict[str, Any]:
+def vendor_block(messages: Sequence[Record], verdict: str, path: Iterable[Record], rules: Rules) -> Document:
     """Return NVIDIA's verdict and messages, whether ncuroof's verdict agrees, and why not where it does not.
 
     Args:

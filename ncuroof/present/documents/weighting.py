@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
 from ncuroof.diagnosis import uneven_frac
-from ncuroof.present.analysed import Analysed
+from ncuroof.present.analysed import Analysed, Document
 
 STANDS_FOR = ("n_represented", "weight", "counted_average_ns", "counted_shortest_ns", "counted_longest_ns")
 """Columns of WEIGHTS in each kernel's entry, where a counting run exists."""
 
 
-def weighting_document(analysed: Analysed) -> dict[str, Any]:
+def weighting_document(analysed: Analysed) -> Document:
     """Return the block under its key `weighting`; empty without a counting run, where each launch represents only itself."""
     weighting = analysed.weighting
     if weighting is None:

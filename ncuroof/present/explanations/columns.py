@@ -1,4 +1,4 @@
-"""Meaning of limiters and of the columns that are not quantities, from `profiles/columns.toml`."""
+"""Meaning of the columns that are not quantities, from `profiles/columns.toml`."""
 
 from __future__ import annotations
 
@@ -64,17 +64,6 @@ def load_columns() -> Mapping[str, Column]:
 def columns_by_name() -> Mapping[str, Column]:
     """Return the columns by name, with an entry for each level and precision."""
     return {each.name: each for column in load_columns().values() for each in column.expanded()}
-
-
-@cache
-def load_limiters() -> Mapping[str, str]:
-    """Return the meaning of each limiter by name, except the stall reasons that limit latency-bound launches.
-
-    Raises:
-        ProfileError: `profiles/columns.toml` is malformed.
-    """
-    with profile_file("columns.toml") as raw:
-        return dict(raw["limiter"])
 
 
 @cache

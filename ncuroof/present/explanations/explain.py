@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import difflib
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
+from functools import cache
 
-from ncuroof.diagnosis import Rules, load_parts, load_rules
-from ncuroof.diagnosis.rules import Caveat, Finding
+from ncuroof.diagnosis import load_parts, load_rules
 from ncuroof.errors import UnknownNameError
-from ncuroof.metrics import Catalogue, load_catalogue
-from ncuroof.metrics.entries import ByLine, Pair, Quantity
+from ncuroof.metrics import load_catalogue
 from ncuroof.metrics.families import LIBRARY, USER, load_families, title
-from ncuroof.present.explanations.columns import columns_by_name, load_columns, load_limiters, load_page_columns
-from ncuroof.present.explanations.groups import STALLS, group_lines, quantities_by_group
-from ncuroof.present.explanations.path import condition, node_lines, path_lines
+from ncuroof.present.explanations.columns import columns_by_name, load_columns, load_page_columns
+from ncuroof.present.explanations.findings import caveat_lines, finding_lines
+from ncuroof.present.explanations.groups import STALLS, every_quantity, group_lines, quantities_by_group
+from ncuroof.present.explanations.limiters import load_limiters
+from ncuroof.present.explanations.path import node_lines, path_lines
 from ncuroof.present.explanations.printed_names import begun, meant, similar
-from ncuroof.present.explanations.words import load_words, word_lines
-from ncuroof.present.sentences.collect_options import collect_options
-from ncuroof.words import Side, capability_text
+from ncuroof.present.explanations.quantities import counter_lines, quantity_lines, stall_lines
+from ncuroof.present.explanations.terms import load_terms, term_lines
+from ncuroof.words import Side
 
 _WALL_TIME = "wall_time."
-_TENSOR_WORK = "work.tensor"
-_EXCLUDES = "What it does not count:"
 _WIDTH = 100
 _LIKE = 0.75
 """Least similarity (difflib's ratio) of a name that is proposed in place of an unknown one."""
@@ -39,16 +38,16 @@ def explain(name: str) -> str:
     Raises:
         UnknownNameError: the name is unknown.
     """
-    rules, catalogue = load_rules(), load_catalogue()
     parts = name.split(_JOINT)
-    each = ("\n".join(_lines(part if part in names() else meant(part), rules, catalogue)) for part in parts)
+    each = ("\n".join(_lines(part if part in names() else meant(part))) for part in parts)
     return "\n\n".join(text.rstrip("\n") for text in each) + "\n"
 
 
-def names() -> list[str]:
+@cache
+def names() -> tuple[str, ...]:
     """Return every name that can be explained, without duplicates."""
-    listed = {name: None for group in _names_by_kind().values() for name in group}
-    return list(listed | dict.fromkeys(columns_by_name()))
+    listed = (name for group in _names_by_kind().values() for name in group)
+    return tuple(dict.fromkeys((*listed, *columns_by_name())))
 
 
 def listing() -> str:
@@ -71,7 +70,7 @@ def _names_by_kind() -> dict[str, list[str]]:
         "kernel families": [*load_families(), USER],
         "table columns": list(load_columns()),
         "page columns": list(load_page_columns()),
-        "terms": list(load_words()),
+        "terms": list(load_terms()),
         "parts of a step's time": [f"{_WALL_TIME}{name}" for name in load_parts()],
         "questions of the decision path": [node.id for node in rules.nodes],
         "groups of quantities": list(filter(None, groups)),
@@ -79,51 +78,31 @@ def _names_by_kind() -> dict[str, list[str]]:
     }
 
 
-def _lines(name: str, rules: Rules, catalogue: Catalogue) -> Iterator[str]:
-    if name in rules.verdicts:
-        yield from _verdict(name, rules)
-    elif name in rules.findings:
-        yield from _finding(rules.findings[name], catalogue)
-    elif name in rules.caveats:
-        yield from _caveat(name, rules.caveats[name])
-    elif name == USER or name in load_families():
-        yield from _family(name)
-    elif name.removeprefix(_WALL_TIME) in load_parts():
-        yield from _part_of_time(name.removeprefix(_WALL_TIME))
-    elif name.removeprefix(STALLS) in catalogue.stalls.reasons:
-        yield from _stall(name.removeprefix(STALLS), catalogue)
-    else:
-        every = (*catalogue.described(), *catalogue.measured)
-        found = [quantity for quantity in every if quantity.name == name]
-        if found:
-            yield from _quantity(found[0], catalogue.pairs(name))
-        elif name in catalogue.counters():
-            yield from _counter(name, catalogue)
-        else:
-            yield from _of_other_kind(name, rules)
+def _lines(name: str) -> Iterator[str]:
+    return next((lines for known, lines in _kinds() if name in known), _of_several_kinds)(name)
 
 
-def _of_other_kind(name: str, rules: Rules) -> Iterator[str]:
-    """Yield the explanation of a question, term, column, limiter or group; the same name can be several of the last three."""
-    if nodes := [node for node in rules.nodes if node.id == name]:
-        yield from node_lines(nodes[0], rules.nodes)
-        return
-    if name in load_words():
-        yield from word_lines(name)
-        return
-    groups = set(filter(None, quantities_by_group()))  # quantities without a group are one without a name
-    column = {**load_columns(), **columns_by_name()}.get(name)
-    if name in load_page_columns():
-        yield from (f"{name}: page column, share", "", load_page_columns()[name].doc, "")
-    elif column is None and name not in load_limiters() and name not in groups:
+def _kinds() -> Iterator[tuple[Collection[str], Callable[[str], Iterator[str]]]]:
+    """Yield the names of each kind, and what explains one of them; a name of several of these kinds is one of the first."""
+    rules, parts, reasons = load_rules(), load_parts(), load_catalogue().stalls.reasons
+    yield rules.verdicts, _verdict
+    yield rules.findings, finding_lines
+    yield rules.caveats, caveat_lines
+    yield (*load_families(), USER), _family
+    yield {*parts, *(f"{_WALL_TIME}{part}" for part in parts)}, _part_of_time
+    yield {*reasons, *(f"{STALLS}{reason}" for reason in reasons)}, stall_lines
+    yield every_quantity(), quantity_lines
+    yield load_catalogue().counters(), counter_lines
+    yield [node.id for node in rules.nodes], _question
+    yield load_terms(), term_lines
+
+
+def _of_several_kinds(name: str) -> Iterator[str]:
+    """Yield the explanation of a column, limiter or group: the same name can be all of these."""
+    lines = [*_column(name), *_limiter(name), *_group(name)]
+    if not lines:
         raise _unknown(name)
-    if column is not None:
-        unit = f", {column.unit}" if column.unit else ""
-        yield from (f"{name}: column{unit}", "", column.doc, "")
-    if name in load_limiters():
-        yield from (*_limiter(name, rules), "")
-    if name in groups:
-        yield from group_lines(name)
+    yield from lines
 
 
 def _unknown(name: str) -> UnknownNameError:
@@ -138,57 +117,12 @@ def _unknown(name: str) -> UnknownNameError:
     return UnknownNameError(f"unknown name {name!r}", hint=hint)
 
 
-def _verdict(name: str, rules: Rules) -> Iterator[str]:
+def _verdict(name: str) -> Iterator[str]:
+    rules = load_rules()
     yield from (f"{name}: verdict, {rules.verdicts[name].title}", "", rules.verdicts[name].doc)
     yield from ("", "Decision path, starting at 1:", *path_lines(name, rules.nodes))
     if name in {side.value for side in Side}:
         yield from ("", "It is also a side of the ridge: ncuroof explain side")
-
-
-def _finding(finding: Finding, catalogue: Catalogue) -> Iterator[str]:
-    yield from (f"{finding.id}: finding, {finding.title}", "")
-    yield f"For verdicts {', '.join(finding.verdicts)}" + (
-        f"; limiters {', '.join(finding.limiters)}." if finding.limiters else "."
-    )
-    yield from ("", "Fires when:", *_conditions(finding), *_names(finding), *_replaced(finding))
-    if finding.gain_by_limiter:
-        yield from ("", f"Gain, as a share of the duration: {finding.gain_basis}.")
-        yield from (f"  {limiter}: {formula.text}" for limiter, formula in finding.gain_by_limiter.items())
-    if finding.waste_by_level:
-        yield from ("", "Unneeded bytes:")
-        yield from (f"  {level}: {formula.text}" for level, formula in finding.waste_by_level.items())
-    yield from ("", "What to do:")
-    yield from (f"  {family}: {advice}" for family, advice in _advice(finding))
-    if finding.lines:
-        yield from ("", "Attributed to the source lines with the most of:")
-        yield from (f"  {_by_line(catalogue.by_line[name])}" for name in finding.lines)
-    collect = _collect(finding.evidence, catalogue)
-    if collect:
-        yield from ("", f"Collect its evidence with: {collect}")
-
-
-def _by_line(measure: ByLine) -> str:
-    only = [f"{name} is {', '.join(f'{code:g}' for code in codes)}" for name, codes in measure.only.items()]
-    where = f", where {' and '.join(only)}" if only else ""
-    return f"{measure.label}: {' or '.join(formula.text for formula in measure.formulas)}{where}"
-
-
-def _advice(finding: Finding) -> Iterator[tuple[str, str]]:
-    """Yield the finding's own advice by family and for kernel-name variants, without what a family's caller can always do."""
-    yield USER, finding.advice.text(USER)
-    for family in reversed(tuple(load_families().values())):
-        advice = finding.advice.text(family.name)
-        if advice not in {finding.advice.text(family.parent), family.advice, family.advice_from_pytorch}:
-            yield family.name, advice
-    yield from ((f"{each.family}, where {each.where()}", each.advice) for each in finding.advice.variants)
-
-
-def _caveat(name: str, caveat: Caveat) -> Iterator[str]:
-    yield from (f"{name}: caveat", "", caveat.doc, "", "Holds where:", *_conditions(caveat))
-    if caveat.explained_by:
-        yield from ("", f"Likely causes, most likely first: {', '.join(caveat.explained_by)}.")
-    if caveat.weakens:
-        yield from ("", "It lowers the verdict's confidence by one step.")
 
 
 def _family(name: str) -> Iterator[str]:
@@ -217,6 +151,7 @@ def _family(name: str) -> Iterator[str]:
 
 
 def _part_of_time(name: str) -> Iterator[str]:
+    name = name.removeprefix(_WALL_TIME)
     part = load_parts()[name]
     kind = f"idle, {part.title}" if part.is_idle else part.title
     yield from (f"{_WALL_TIME}{name}: part of a step's time, {kind}", "", part.doc)
@@ -233,98 +168,30 @@ def _part_of_time(name: str) -> Iterator[str]:
         yield from ("", f"Source: {part.source}")
 
 
-def _conditions(rule: Finding | Caveat) -> Iterator[str]:
-    yield from (f"  {condition(each)}" for each in rule.all_of)
-    if rule.any_of:
-        yield f"  any of: {'; '.join(map(condition, rule.any_of))}"
+def _question(name: str) -> Iterator[str]:
+    nodes = load_rules().nodes
+    yield from node_lines(next(node for node in nodes if node.id == name), nodes)
 
 
-def _names(finding: Finding) -> Iterator[str]:
-    if finding.name_pattern:
-        yield f"  kernel name matches {finding.name_pattern}"
-    if finding.excluded_name_pattern:
-        yield f"  kernel name does not match {finding.excluded_name_pattern}"
+def _column(name: str) -> Iterator[str]:
+    if name in load_page_columns():
+        yield from (f"{name}: page column, share", "", load_page_columns()[name].doc, "")
+    column = {**load_columns(), **columns_by_name()}.get(name)
+    if column is not None:
+        unit = f", {column.unit}" if column.unit else ""
+        yield from (f"{name}: column{unit}", "", column.doc, "")
 
 
-def _replaced(finding: Finding) -> Iterator[str]:
-    if finding.instead_of:
-        yield f"  or {' and '.join(finding.instead_of)} both apply, in whose place it then stands"
-
-
-def _collect(evidence: Sequence[str], catalogue: Catalogue) -> str:
-    by_name = {quantity.name: quantity.collect for quantity in catalogue.quantities}
-    return collect_options(options for name in evidence if (options := by_name.get(name)))
-
-
-def _stall(reason: str, catalogue: Catalogue) -> Iterator[str]:
-    stalls = catalogue.stalls
-    yield from (f"{STALLS}{reason}: quantity, share", "")
-    yield from (
-        stalls.reasons[reason],
-        "",
-        f"Here: {stalls.doc[0].lower()}{stalls.doc[1:]}",
-        "",
-        f"{_EXCLUDES} {stalls.excludes}",
-    )
-    yield from ("", "From:", f"  {stalls.of_latency(reason)} / {stalls.total}")
-    yield from (f"  {name} / samples of all reasons" for name in stalls.of_samples(reason))
-    yield from ("", f"Collect with: {stalls.collect}")
-
-
-def _quantity(quantity: Quantity, pairs: Sequence[Pair]) -> Iterator[str]:
-    yield from (f"{quantity.name}: quantity, {quantity.unit}", "", quantity.doc)
-    if quantity.excludes:
-        yield from ("", f"{_EXCLUDES} {quantity.excludes}")
-    if quantity.sources or pairs:
-        yield from ("", "From, in order of preference:")
-    for source in quantity.sources:
-        yield f"  {source.formula.text}" + _remarks(source.note, source.capabilities)
-    for pair in pairs:
-        yield from _pair(pair)
-    if quantity.collect:
-        yield from ("", f"Collect with: {quantity.collect}")
-
-
-def _counter(name: str, catalogue: Catalogue) -> Iterator[str]:
-    yield from (f"{name}: NVIDIA counter", "")
-    found = []
-    of_tensor = {catalogue.tensor.cycles_per_second, *catalogue.tensor.instruction_rate.counters}
-    for quantity in (*catalogue.described(), *catalogue.measured):
-        formulas = [source.formula for source in quantity.sources]
-        formulas += [each for pair in catalogue.pairs(quantity.name) for each in (pair.achieved, pair.peak) if each]
-        is_of_tensor = quantity.name == _TENSOR_WORK and name in of_tensor
-        if is_of_tensor or any(name in formula.counters for formula in formulas):
-            found.append(f"  {quantity.name}: {quantity.doc}")
-    reasons = catalogue.stalls.reasons
-    found += [f"  {STALLS}{reason}" for reason in reasons if name in _counters_of_stall(reason, catalogue)]
-    identity = "It identifies the launch (block, stream, context, GPU) and is not used in the formula of any quantity."
-    yield from ("Used for:", *found) if found else (identity,)
-
-
-def _counters_of_stall(reason: str, catalogue: Catalogue) -> tuple[str, ...]:
-    stalls = catalogue.stalls
-    return (stalls.of_latency(reason), *stalls.of_samples(reason), stalls.total)
-
-
-def _pair(pair: Pair) -> Iterator[str]:
-    yield f"  {pair.whole_definition}{_remarks(None, pair.capabilities)}"
-    yield f"    {'total' if pair.is_count else 'achieved'}: {pair.achieved.text}"
-    if pair.peak is not None:
-        yield f"    peak: {pair.peak.text}"
-    if pair.excludes:
-        yield f"    {_EXCLUDES} {pair.excludes}"
-
-
-def _remarks(note: str | None, capabilities: Sequence[int]) -> str:
-    """Return the limits of a formula: its note, and the compute capabilities to which it is restricted."""
-    alone = ", ".join(map(capability_text, capabilities))
-    parts = [note] if note else []
-    parts += [f"only on compute capability {alone}"] if alone else []
-    return f"  ({'; '.join(parts)})" if parts else ""
-
-
-def _limiter(name: str, rules: Rules) -> Iterator[str]:
+def _limiter(name: str) -> Iterator[str]:
+    if name not in load_limiters():
+        return
     yield from (f"{name}: limiter", "", load_limiters()[name])
-    findings = [finding.id for finding in rules.findings.values() if name in finding.limiters]
+    findings = [finding.id for finding in load_rules().findings.values() if name in finding.limiters]
     if findings:
         yield from ("", f"Findings for kernels that it limits: {', '.join(findings)}.")
+    yield ""
+
+
+def _group(name: str) -> Iterator[str]:
+    if name and name in quantities_by_group():  # those without a group are in one without a name
+        yield from group_lines(name)

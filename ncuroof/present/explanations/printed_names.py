@@ -8,9 +8,11 @@ from functools import cache
 from ncuroof.diagnosis import load_parts, load_rules
 from ncuroof.metrics import load_catalogue
 from ncuroof.metrics.families import USER, load_families, title
-from ncuroof.present.explanations.columns import columns_by_name, load_columns, load_limiters, load_page_columns
+from ncuroof.present.explanations.columns import columns_by_name, load_columns, load_page_columns
+from ncuroof.present.explanations.groups import every_quantity
+from ncuroof.present.explanations.limiters import load_limiters
 from ncuroof.present.explanations.quantity_label import quantity_label
-from ncuroof.present.explanations.words import load_words
+from ncuroof.present.explanations.terms import load_terms
 from ncuroof.wording import label
 
 _CUT = "…"
@@ -61,21 +63,20 @@ def _names_by_key() -> dict[str, str]:
     titles |= {part.title: f"wall_time.{name}" for name, part in load_parts().items()}
     families = (*load_families(), USER)
     titles |= {title(family): family for family in families}
-    quantities = [quantity.name for quantity in (*catalogue.described(), *catalogue.measured)]
     columns = load_columns()
     whole = [*rules.verdicts, *rules.findings, *rules.caveats, *load_limiters(), *catalogue.stalls.reasons, *families]
     titled = {**load_page_columns(), **columns_by_name()}.items()
     found = {_key(printed): name for name, column in titled for printed in column.printed}
-    for word, entry in load_words().items():
-        found |= dict.fromkeys(map(_key, (word, *entry.printed)), word)
+    for name, term in load_terms().items():
+        found |= dict.fromkeys(map(_key, (name, *term.printed)), name)
     nodes = [node.id for node in rules.nodes]
-    for name in (*whole, *columns, *quantities, *nodes):
+    for name in (*whole, *columns, *every_quantity(), *nodes):
         found.setdefault(_key(name), name)
     for name in whole:
         found.setdefault(_key(label(name)), name)
     for printed, name in titles.items():
         found.setdefault(_key(printed), name)
-    for name in quantities:
+    for name in every_quantity():
         found.setdefault(_key(quantity_label(name)), name)
     return found
 

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Annotated
 
 from ncuroof import wording
 from ncuroof.diagnosis import Rules
 from ncuroof.present.analysed import Record
 from ncuroof.present.page.changes import Changes, changes
-from ncuroof.present.page.data import dram_intensity
 from ncuroof.present.page.headline import headline
+from ncuroof.present.page.kernel_table import KernelRow, table_columns, table_rows, top_rows
 from ncuroof.present.page.launch_names import launch_names
-from ncuroof.present.page.launch_rows import LaunchRow, launch_rows, most_recoverable_first
+from ncuroof.present.page.launch_rows import launch_rows, most_recoverable_first
 from ncuroof.present.page.methods import Methods, methods
 from ncuroof.present.page.operators import Operators, operators
-from ncuroof.present.sentences.actions import Outlook, gpu_time, most_worth, outlook
-from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_range_path, extremes
+from ncuroof.present.sentences.actions import Outlook, gpu_time, outlook
+from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_range_path
 from ncuroof.present.sentences.clocks import locked_clock_remark
 from ncuroof.present.sentences.debug_build import debug_build_sentence
 from ncuroof.present.sentences.doubts import doubts_sentence
@@ -26,11 +26,9 @@ from ncuroof.present.sentences.failed_launches import failed_sentence
 from ncuroof.present.sentences.model_utilisation import mfu_value
 from ncuroof.present.sentences.report_names import names_of_several
 from ncuroof.present.sentences.selection import selection_sentence
-from ncuroof.present.sentences.source_lines import where_sentence
 from ncuroof.present.sentences.wall_time import WallTimeTable, wall_time_tables
-from ncuroof.present.sentences.weighting import not_the_run_sentences, recorded_once_sentence, weighting_sentences
+from ncuroof.present.sentences.weighting import not_the_run_sentences, weighting_sentences
 
-_N_TOP = 3
 _MOST_PARTS = 100
 """Most families or ranges in a table; the document has all of them."""
 
@@ -62,20 +60,6 @@ class VerdictShare:
     share: Annotated[str, "of the run's GPU time"]
     width: Annotated[str, "width of its part of the bar, in thousandths; 0 where no time is known"]
     offset: Annotated[str, "start of its part of the bar, in thousandths"]
-
-
-@dataclass(frozen=True, slots=True)
-class KernelRow:
-    """A row of the table of kernels: a group of equal launches."""
-
-    id: Annotated[int, "of the launch that represents the group"]
-    name: Annotated[str, "short name, cut to fit, with what distinguishes it from others"]
-    cells: Annotated[Mapping[str, str], "cell texts by column key"]
-    verdict: Annotated[str, "name of the verdict"]
-    verdict_title: Annotated[str, "title of the verdict, or failed"]
-    is_limited: Annotated[bool, "whether a limiter is known"]
-    advice: Annotated[str, "of the finding that saves most, or empty"]
-    where: Annotated[str, "source lines that it concerns, or empty"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,38 +109,19 @@ class PageContext:
     methods: Annotated[Methods, "how the numbers were obtained"]
 
 
-COLUMNS = (
-    ("id", "#", "number"),
-    ("name", "Kernel", "text"),
-    ("launches", "Launches", "number"),
-    ("time", "Time", "number"),
-    ("share", "Share", "number"),
-    ("recoverable", "Above roof", "number"),
-    ("verdict", "Verdict", "text"),
-    ("limiter", "Limiter", "text"),
-    ("intensity", "DRAM FLOP/B", "number"),
-    ("efficiency", "Of roofline", "number"),
-    ("memory", "Memory", "number"),
-    ("compute", "Compute", "number"),
-    ("finding", "First finding", "text"),
-)
-"""Key, title and kind of the columns of the table of kernels."""
-
-
 def page_context(document: Record, rules: Rules, comparison: Record | None = None) -> PageContext:
     """Return the template's context for a document `ncuroof.analysis/1`, and for a comparison with that run as the one after."""
     kernels, summary = document["kernels"], document["summary"]
-    total_ns, weighting = summary["duration_ns"], summary.get("weighting")
+    weighting = summary.get("weighting")
     rows = most_recoverable_first(launch_rows(document))
     names = launch_names(kernels)
     shares = list(_verdict_shares(summary, rules))
     sources = document["sources"]
-    command_lines = [source["command_line"] for source in sources]
     changed = changes(comparison) if comparison is not None else None
     title = sources[0]["file"] if len(sources) == 1 else f"{len(sources)} reports"
     return PageContext(
         title=changed.title if changed else title,
-        is_simulated=any(source.get("simulated") for source in sources),
+        is_simulated=any(source["simulated"] for source in sources),
         sources=[_source(source) for source in sources],
         devices=[_device(index, device, kernels) for index, device in enumerate(document["devices"])],
         headline=headline(document, rules),
@@ -165,30 +130,23 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
         ),
         failed=failed_sentence([wording.kernel_name(kernel) for kernel in kernels if kernel["failed"]]),
         selection=selection_sentence(summary),
-        weighting=weighting_sentences(weighting) if weighting else (),
+        weighting=weighting_sentences(weighting),
         doubts=doubts_sentence(summary["doubted_frac"], summary["by_doubt"], gpu_time(summary)),
-        not_the_run=not_the_run_sentences(weighting, command_lines)
-        if weighting
-        else list(filter(None, [recorded_once_sentence(command_lines)])),
+        not_the_run=not_the_run_sentences(weighting, [source["command_line"] for source in sources]),
         totals=_totals(document),
         wall_times=wall_time_tables(weighting, names_of_several(sources)),
         verdict_shares=shares,
         time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
         changes=changed,
-        operators=operators(document.get("expected"), summary),
+        operators=operators(document["expected"], summary),
         breakdowns=list(_breakdowns(summary)),
         outlook=outlook(document),
-        top_kernels=_top(document, rules, names),
-        columns=_columns(kernels),
-        rows=[_row(kernels[row.position], row, total_ns, rules, names[row.position]) for row in rows[:_MOST_ROWS]],
+        top_kernels=top_rows(document, rules, names),
+        columns=table_columns(kernels),
+        rows=table_rows(document, rules, rows[:_MOST_ROWS], names),
         n_more=max(len(rows) - _MOST_ROWS, 0),
         methods=methods(document, rules),
     )
-
-
-def _columns(kernels: Sequence[Record]) -> list[tuple[str, str, str]]:
-    unit = wording.work_units(kernel.get("dominant_precision") or "" for kernel in kernels)
-    return [(key, title.replace("FLOP", unit.rpartition(" or ")[2]), kind) for key, title, kind in COLUMNS]
 
 
 def _breakdowns(summary: Record) -> Iterable[Breakdown]:
@@ -198,87 +156,43 @@ def _breakdowns(summary: Record) -> Iterable[Breakdown]:
             yield Breakdown(title, lines is not families, lines[:_MOST_PARTS], max(len(lines) - _MOST_PARTS, 0))
 
 
-def _row(kernel: Record, row: LaunchRow, total_ns: float | None, rules: Rules, name: str) -> KernelRow:
-    utilisation = kernel.get("utilisation") or {}
-    finding = most_worth(kernel.get("findings") or ())
-    return KernelRow(
-        id=kernel["id"],
-        name=name,
-        cells={
-            "id": str(kernel["id"]),
-            "launches": str(row.n_launches),
-            "time": wording.duration(row.duration_ns),
-            "share": wording.share(row.duration_ns / total_ns if row.duration_ns is not None and total_ns else None),
-            "recoverable": wording.duration(row.recoverable_ns),
-            "limiter": wording.label(kernel.get("limiter")),
-            "intensity": wording.scaled(dram_intensity(kernel)),
-            "efficiency": wording.share(kernel.get("min_time_frac")),
-            "memory": wording.share(utilisation.get("memory")),
-            "compute": wording.share(utilisation.get("compute")),
-            "finding": finding["title"] if finding else "",
-        },
-        verdict=kernel["verdict"],
-        is_limited=bool(kernel.get("limiter")),
-        verdict_title="failed" if kernel["failed"] else rules.verdicts[kernel["verdict"]].title,
-        advice=finding["advice"] if finding else "",
-        where=where_sentence(finding.get("where")) if finding else "",
-    )
-
-
-def _top(document: Record, rules: Rules, names: Sequence[str]) -> list[KernelRow]:
-    """Return the rows of the first groups that have recoverable time."""
-    kernels, total_ns = document["kernels"], document["summary"]["duration_ns"]
-    rows = [
-        _row(kernels[row.position], row, total_ns, rules, names[row.position]) for row in launch_rows(document)[:_N_TOP]
-    ]
-    return [
-        replace(
-            row,
-            cells={**row.cells, "launches": wording.launches(group["n_launches"]), "extremes": extremes(group)},
-        )
-        for row, group in zip(rows, document["groups"], strict=False)
-        if group["recoverable_ns"]
-    ]
-
-
 def _source(source: Record) -> SourceFacts:
     facts = {
-        "Nsight Compute": source.get("ncu_version"),
-        "driver": source.get("driver_version"),
-        "CUDA": source.get("cuda_version"),
-        "clock control": source.get("clock_control"),
-        "cache control": source.get("cache_control"),
-        "replay": source.get("replay_mode"),
+        "Nsight Compute": source["ncu_version"],
+        "driver": source["driver_version"],
+        "CUDA": source["cuda_version"],
+        "clock control": source["clock_control"],
+        "cache control": source["cache_control"],
+        "replay": source["replay_mode"],
     }
     return SourceFacts(
         file=source["file"],
         facts=[(label, value) for label, value in facts.items() if value],
-        command_line=source.get("command_line") or "",
-        n_sections=wording.counted(len(source.get("sections") or ()), "section"),
-        sections=source.get("sections") or (),
-        damage=source.get("damage") or "",
+        command_line=source["command_line"] or "",
+        n_sections=wording.counted(len(source["sections"]), "section"),
+        sections=source["sections"],
+        damage=source["damage"] or "",
     )
 
 
 def _device(index: int, device: Record, kernels: Sequence[Record]) -> tuple[str, Sequence[tuple[str, str]]]:
-    clocks = [
-        kernel["sm_clock_hz"] for kernel in kernels if kernel.get("device") == index and kernel.get("sm_clock_hz")
-    ]
+    own = [kernel for kernel in kernels if kernel["device"] == index]
+    clocks = [kernel["sm_clock_hz"] for kernel in own if kernel["sm_clock_hz"]]
     low, middle, high = (
         wording.quantity(choose(clocks), "hz") if clocks else wording.MISSING
         for choose in (min, statistics.median, max)
     )
-    lock = locked_clock_remark([kernel.get("caveats") or () for kernel in kernels if kernel.get("device") == index])
+    lock = locked_clock_remark([kernel["caveats"] for kernel in own])
     return wording.gpu_name(device), [
-        ("SMs", wording.quantity(device.get("sm_count"), "count")),
-        ("compute capability", device.get("compute_capability") or wording.MISSING),
+        ("SMs", wording.quantity(device["sm_count"], "count")),
+        ("compute capability", device["compute_capability"] or wording.MISSING),
         ("SM clock, measured", (middle if low == high else f"{middle} (median; {low} to {high})") + lock),
-        ("data sheet", device.get("profile") or "none for this GPU"),
+        ("data sheet", device["profile"] or "none for this GPU"),
     ]
 
 
 def _totals(document: Record) -> list[tuple[str, str]]:
-    summary, utilisation = document["summary"], (document.get("expected") or {}).get("utilisation")
+    summary, utilisation = document["summary"], (document["expected"] or {}).get("utilisation")
     mfu = [] if utilisation is None else [("MFU", mfu_value(utilisation, summary))]
     duration_ns, recoverable_ns = summary["duration_ns"], summary["recoverable_ns"]
     recorded = wording.quantity(summary["n_kernels"], "count")

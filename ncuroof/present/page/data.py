@@ -17,8 +17,8 @@ from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import LEVELS, chart
 from ncuroof.present.charts.views import FLOP, VIEWS, View
 from ncuroof.present.page.changes import arrows, changed_positions
-from ncuroof.present.page.interned import Texts
-from ncuroof.present.page.kernel_detail import SECTIONS, KernelDetails
+from ncuroof.present.page.interned import Cell, Texts
+from ncuroof.present.page.kernel_detail import RANGE_MARK, SECTIONS, KernelDetails
 from ncuroof.present.page.launch_names import launch_names
 from ncuroof.present.page.launch_rows import LaunchRow, launch_rows, n_represented
 from ncuroof.present.page.whatif import scaling, targets
@@ -35,9 +35,6 @@ RESOURCES = (
 _MOST_RANGES = 200
 """Most NVTX ranges in the filter; a search finds the others."""
 
-RANGE_MARK = " › "
-"""Separates an NVTX range from one nested in it."""
-
 
 def page_index(document: Record, rules: Rules, comparison: Record | None = None) -> dict[str, Any]:
     """Return the index: columns of all launches, the charts of all devices, and the display names used in both."""
@@ -45,7 +42,7 @@ def page_index(document: Record, rules: Rules, comparison: Record | None = None)
     kernels = document["kernels"]
     moved = arrows(comparison, kernels)
     precisions = {
-        name for kernel in kernels for name in (kernel.get("dominant_precision"), *_dot_precisions(kernel)) if name
+        name for kernel in kernels for name in (kernel["dominant_precision"], *_dot_precisions(kernel)) if name
     }
     return {
         "launches": _launches(kernels, texts),
@@ -58,9 +55,9 @@ def page_index(document: Record, rules: Rules, comparison: Record | None = None)
         "levels": {level.value: wording.label(level.value) for level in LEVELS},
         "gpuTime": gpu_time(document["summary"]),
         "verdicts": {name: verdict.title for name, verdict in rules.verdicts.items()} | {"failed": "failed"},
-        "findings": {finding["id"]: finding["title"] for kernel in kernels for finding in kernel.get("findings") or ()},
+        "findings": {finding["id"]: finding["title"] for kernel in kernels for finding in kernel["findings"]},
         "families": {
-            name: title(name) for name in sorted({kernel["family"] for kernel in kernels if kernel.get("family")})
+            name: title(name) for name in sorted({kernel["family"] for kernel in kernels if kernel["family"]})
         },
         "precisions": {name: wording.label(name) for name in sorted(precisions)},
         "integers": [name for name in sorted(precisions) if wording.work_units([name]) == "OP"],
@@ -99,43 +96,37 @@ def dram_intensity(kernel: Record) -> float | None:
 
 
 def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
-    findings = [most_worth(kernel.get("findings") or ()) for kernel in kernels]
+    findings = [most_worth(kernel["findings"]) for kernel in kernels]
     counted = [_counted(kernel) for kernel in kernels]
     return {
         "id": [kernel["id"] for kernel in kernels],
         "name": [texts.add(kernel["name"] or wording.kernel_name(kernel)) for kernel in kernels],
         "short": list(map(texts.add, launch_names(kernels))),
-        "device": [kernel.get("device") for kernel in kernels],
+        "device": [kernel["device"] for kernel in kernels],
         "failed": [bool(kernel["failed"]) for kernel in kernels],
         "verdict": [kernel["verdict"] for kernel in kernels],
-        "limiter": [
-            _cell(wording.label(name) if (name := kernel.get("limiter")) else None, texts) for kernel in kernels
-        ],
-        "family": [kernel.get("family") for kernel in kernels],
-        "precision": [kernel.get("dominant_precision") for kernel in kernels],
-        "range": [texts.add(RANGE_MARK.join(kernel.get("nvtx") or ())) for kernel in kernels],
+        "limiter": [_cell(wording.label(name) if (name := kernel["limiter"]) else None, texts) for kernel in kernels],
+        "family": [kernel["family"] for kernel in kernels],
+        "precision": [kernel["dominant_precision"] for kernel in kernels],
+        "range": [texts.add(RANGE_MARK.join(kernel["nvtx"] or ())) for kernel in kernels],
         "duration_ns": [rounded(kernel["duration_ns"]) for kernel in kernels],
-        "recoverable_ns": [rounded(kernel.get("recoverable_ns")) for kernel in kernels],
+        "recoverable_ns": [rounded(kernel["recoverable_ns"]) for kernel in kernels],
         "n_represented": None if (represented := n_represented(kernels)) is None else list(map(rounded, represented)),
         "weight": [rounded(kernel["weight"]) for kernel in kernels] if kernels and "weight" in kernels[0] else None,
         "intensity": [rounded(dram_intensity(kernel)) for kernel in kernels],
-        "efficiency": [rounded(kernel.get("min_time_frac")) for kernel in kernels],
-        "findings": [[finding["id"] for finding in kernel.get("findings") or ()] for kernel in kernels],
+        "efficiency": [rounded(kernel["min_time_frac"]) for kernel in kernels],
+        "findings": [[finding["id"] for finding in kernel["findings"]] for kernel in kernels],
         "worth": [finding["id"] if finding else None for finding in counted],
         "gain_ns": [rounded(finding["gain_ns"]) if finding else None for finding in counted],
-        "min_time_by": [
-            _cell(wording.label(by) if (by := kernel.get("min_time_by")) else None, texts) for kernel in kernels
-        ],
+        "min_time_by": [_label(kernel["min_time_by"], texts) for kernel in kernels],
         "finding": [_cell(finding["title"] if finding else None, texts) for finding in findings],
-        "utilisation": {
-            name: [rounded((kernel.get("utilisation") or {}).get(name)) for kernel in kernels] for name in RESOURCES
-        },
+        "utilisation": {name: [rounded(kernel["utilisation"].get(name)) for kernel in kernels] for name in RESOURCES},
     }
 
 
 def _counted(kernel: Record) -> Record | None:
     """Return the finding under which the run's actions count a launch; None where they do not count it."""
-    return next((finding for finding in kernel.get("findings") or () if finding.get("is_most_worth")), None)
+    return next((finding for finding in kernel["findings"] if finding["is_most_worth"]), None)
 
 
 def _group(row: LaunchRow) -> dict[str, Any]:
@@ -181,7 +172,7 @@ def _points(kernel: Record, view: View) -> list[list[Any]]:
 def _charts(document: Record, texts: Texts, moved: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
     """Return the charts of each device, including those that only kernels refer to."""
     devices, kernels = document["devices"], document["kernels"]
-    numbers = {*range(len(devices)), *(kernel.get("device") for kernel in kernels)} - {None}
+    numbers = {*range(len(devices)), *(kernel["device"] for kernel in kernels)} - {None}
     return [
         {
             "device": number,
@@ -196,11 +187,11 @@ def _charts(document: Record, texts: Texts, moved: Sequence[Sequence[Any]]) -> l
 
 def _views(document: Record, device: int, moved: Sequence[Sequence[Any]]) -> dict[str, Any]:
     """Return a device's charts by view, and which view opens first: the first with dots."""
-    kernels = [kernel for kernel in document["kernels"] if kernel.get("device") == device]
-    places = [(x, y) for position, x, y, _ in moved if document["kernels"][position].get("device") == device]
+    kernels = [kernel for kernel in document["kernels"] if kernel["device"] == device]
+    places = [(x, y) for position, x, y, _ in moved if document["kernels"][position]["device"] == device]
     views = {
         view.name: chart(
-            [ceiling for ceiling in document.get(view.ceilings) or () if ceiling["device"] == device],
+            [ceiling for ceiling in document[view.ceilings] if ceiling["device"] == device],
             kernels,
             view,
             places if view is FLOP else (),
@@ -213,13 +204,17 @@ def _views(document: Record, device: int, moved: Sequence[Sequence[Any]]) -> dic
 
 def _ranges(kernels: Sequence[Record]) -> list[str]:
     """Return the NVTX ranges of the launches, outer ranges before those nested in them."""
-    paths = {tuple(kernel.get("nvtx") or ()) for kernel in kernels}
+    paths = {tuple(kernel["nvtx"] or ()) for kernel in kernels}
     prefixes = {path[:length] for path in paths for length in range(1, len(path) + 1)}
     return [wording.printable(RANGE_MARK.join(path)) for path in sorted(prefixes)[:_MOST_RANGES]]
 
 
-def _cell(value: str | None, texts: Texts) -> str | int | None:
+def _cell(value: str | None, texts: Texts) -> Cell | None:
     return None if value is None else texts.add(value)
+
+
+def _label(name: str | None, texts: Texts) -> Cell | None:
+    return None if name is None else texts.add(wording.label(name))
 
 
 def rounded(value: float | None) -> float | None:

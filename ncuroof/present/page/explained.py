@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ncuroof.present.analysed import Record
-from ncuroof.present.documents.analysis import QUANTITY_GROUPS
+from ncuroof.present.documents.kernels import QUANTITY_GROUPS
 from ncuroof.present.explanations.explain import explain, names
 
 
@@ -16,12 +16,12 @@ def explained(document: Record) -> list[tuple[str, str]]:
 
 
 def _names_of(kernel: Record) -> Iterable[str]:
-    yield from filter(None, (kernel["verdict"], kernel.get("limiter"), kernel.get("family")))
-    yield from kernel.get("caveats") or ()
-    for step in kernel.get("path") or ():
+    yield from filter(None, (kernel["verdict"], kernel["limiter"], kernel["family"]))
+    yield from kernel["caveats"]
+    for step in kernel["path"]:
         yield step["quantity"]
-    for finding in kernel.get("findings") or ():
+    for finding in kernel["findings"]:
         yield finding["id"]
-        yield from (item["quantity"] for item in finding.get("evidence") or ())
+        yield from (item["quantity"] for item in finding["evidence"])
     for group in QUANTITY_GROUPS:
-        yield from (f"{group}.{key}" for key, value in (kernel.get(group) or {}).items() if value is not None)
+        yield from (f"{group}.{key}" for key, value in kernel[group].items() if value is not None)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from ncuroof import wording
 from ncuroof.diagnosis import Rules
+from ncuroof.present.analysed import Record
 from ncuroof.words import Verdict
 
 _SIDES = {"memory_side": "the memory side", "compute": "the SMs"}
 _OTHER = {"memory_side": "compute", "compute": "memory"}
 
 
-def flip_sentence(kernel: Mapping[str, Any], rules: Rules) -> str:
+def flip_sentence(kernel: Record, rules: Rules) -> str:
     """Return which change would flip a kernel's verdict; empty where none is known."""
-    flip = kernel.get("flip")
+    flip = kernel["flip"]
     if not flip:
         return ""
     becomes, factor = rules.verdicts[flip["becomes"]].title, 1 + flip["change_frac"]

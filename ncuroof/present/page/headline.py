@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ncuroof import wording
 from ncuroof.diagnosis import Rules
 from ncuroof.present.analysed import Record
-from ncuroof.present.explanations.words import in_plain_words
+from ncuroof.present.explanations.limiters import in_plain_words
 from ncuroof.present.page.launch_names import launch_names
 from ncuroof.present.sentences.actions import PER_WORK, gpu_time, together
 from ncuroof.present.sentences.collect_options import (
@@ -61,7 +61,7 @@ def _mostly_by(document: Record, verdict: str) -> str:
     """Return the limiter with the most time among the kernels of a verdict, in parentheses, or nothing."""
     time_by_limiter: dict[str, float] = {}
     for kernel in document["kernels"]:
-        if kernel["verdict"] == verdict and kernel.get("limiter") and kernel["duration_ns"]:
+        if kernel["verdict"] == verdict and kernel["limiter"] and kernel["duration_ns"]:
             time_ns = kernel["duration_ns"] * kernel.get("weight", 1.0)
             time_by_limiter[kernel["limiter"]] = time_by_limiter.get(kernel["limiter"], 0.0) + time_ns
     if not time_by_limiter or verdict == "overhead":
@@ -85,8 +85,8 @@ def _most_worth(document: Record) -> _Advice | None:
     actions = document["actions"]
     gains: dict[str, list[tuple[float, Record]]] = {}
     for kernel in document["kernels"]:
-        for finding in kernel.get("findings") or ():
-            if actions and finding["id"] == actions[0]["finding"] and finding.get("is_most_worth"):
+        for finding in kernel["findings"]:
+            if finding["id"] == actions[0]["finding"] and finding["is_most_worth"]:
                 sentence = wording.first_sentence(finding["advice"])
                 gains.setdefault(sentence, []).append((finding["gain_ns"] * kernel.get("weight", 1.0), kernel))
     if not gains:
@@ -128,12 +128,12 @@ def _for_the_longest(document: Record, kernels: Sequence[Record], which: str = "
     if not timed:
         return ""
     longest = max(timed, key=lambda kernel: kernel["duration_ns"] * kernel.get("weight", 1.0))
-    finding = next(iter(longest.get("findings") or ()), None)
+    finding = next(iter(longest["findings"]), None)
     if finding is not None:
         return f"Start with {_name(document, longest)}, {which}: {wording.first_sentence(finding['advice'])}"
     if is_on_shared_slice(longest):
         return f"To learn more, {SHARED_SLICE}."
-    options = collect_options(entry["collect"] for entry in longest.get("missing") or ())
+    options = collect_options(entry["collect"] for entry in longest["missing"])
     if raw_page_tells(longest, document["sources"]):
         return f"To learn more, print the raw page, which holds everything that was collected: ncu {RAW_PAGE} (--import REPORT)."
     return f"To learn more, record again with ncu {options}." if options else ""
@@ -150,7 +150,7 @@ def _gives(document: Record, most: _Advice) -> str:
         return ""
     all_together = together(document)
     first = f"That saves up to {wording.share(most.gain_ns / duration_ns)} of {gpu_time(document['summary'])}"
-    if actions[0].get("needs_more_work"):
+    if actions[0]["needs_more_work"]:
         first += f" {PER_WORK}"
     if rest := round(actions[0]["n_launches"] - most.n_launches):
         others = f"in {rest} more {'launch' if rest == 1 else 'launches'}"

@@ -11,10 +11,10 @@ from ncuroof.diagnosis import UNEVEN, Rules
 from ncuroof.metrics import Catalogue, quantity_unit
 from ncuroof.metrics.families import title
 from ncuroof.present.analysed import Record
-from ncuroof.present.documents.analysis import ABOVE_ROOF
+from ncuroof.present.documents.kernels import ABOVE_ROOF
 from ncuroof.present.page.flip import flip_sentence
-from ncuroof.present.page.interned import Texts
-from ncuroof.present.page.point_rows import Cell, flop_points, instruction_points
+from ncuroof.present.page.interned import Cell, Texts
+from ncuroof.present.page.point_rows import flop_points, instruction_points
 from ncuroof.present.page.quantity_cells import ACCESS, OCCUPANCY, QuantityCells, beyond_speed_of_light
 from ncuroof.present.page.rate_rows import bandwidth_rows, traffic_rows, work_rows
 from ncuroof.present.page.traffic_flow import traffic_flow
@@ -63,6 +63,9 @@ SECTIONS = (
 )
 """Blocks of the detail: key, title, layout kind, and column titles of a table."""
 
+RANGE_MARK = " › "
+"""Separates an NVTX range from one nested in it."""
+
 _BEYOND = (
     "Memory is NVIDIA's Speed of Light total, which the verdict uses. It excludes part of L2's own throughput, which is "
     "higher here."
@@ -84,7 +87,7 @@ class KernelDetails:
     """Describes kernels of one document; long texts are interned in `texts`, and `quantities` lists the quantities referred to."""
 
     def __init__(self, document: Record, rules: Rules, catalogue: Catalogue, texts: Texts) -> None:
-        self._file_by_source = dict(enumerate(str(source["file"]) for source in document.get("sources") or ()))
+        self._sources = document["sources"]
         self._rules = rules
         self._texts = texts
         self._cells = QuantityCells(rules, catalogue, texts)
@@ -95,16 +98,16 @@ class KernelDetails:
         """Return the detail of a kernel."""
         return {
             "summary": self._summary(kernel),
-            "path": [self._step(step, kernel) for step in kernel.get("path") or ()],
+            "path": [self._step(step, kernel) for step in kernel["path"]],
             "flip": self._texts.add(flip_sentence(kernel, self._rules)),
-            "findings": [self._finding(kernel, finding) for finding in kernel.get("findings") or ()],
-            "caveats": [self._caveat(kernel, name) for name in kernel.get("caveats") or ()],
+            "findings": [self._finding(kernel, finding) for finding in kernel["findings"]],
+            "caveats": [self._caveat(kernel, name) for name in kernel["caveats"]],
             "vendor": self._vendor(kernel),
-            "missing": self._missing(kernel.get("missing") or ()),
+            "missing": self._missing(kernel["missing"]),
             "facts": self._facts(kernel),
             "utilisation": self._cells.bars(kernel, "utilisation") + self._beyond(kernel),
             "stalls": self._cells.bars(kernel, "stalls"),
-            "lines": self._lines(kernel.get("lines") or ()),
+            "lines": self._lines(kernel["lines"]),
             "occupancy": self._limiters(kernel) + self._cells.shown(kernel, OCCUPANCY),
             "access": self._cells.shown(kernel, ACCESS),
             "flow": traffic_flow(kernel),
@@ -121,7 +124,7 @@ class KernelDetails:
         rules = self._rules.caveats
         meaning = rules[name].doc if name in rules else name
         if name == ABOVE_ROOF:
-            cause = rules.get(kernel.get("above_roof_cause") or "")
+            cause = rules.get(kernel["above_roof_cause"] or "")
             meaning += " None of this kernel's checks explains it." if cause is None else f" Likely cause: {cause.doc}"
         if name == UNEVEN:
             meaning += f" This one took {wording.duration(kernel['duration_ns'])}; it represents {_stood_for(kernel)}."
@@ -129,11 +132,10 @@ class KernelDetails:
 
     def _summary(self, kernel: Record) -> Cell:
         parts = []
-        if kernel.get("limiter"):
+        if kernel["limiter"]:
             parts.append(f"limited by {wording.label(kernel['limiter'])}")
-        if kernel.get("confidence"):
-            parts.append(f"{kernel['confidence']} confidence")
-        if kernel.get("side"):
+        parts.append(f"{kernel['confidence']} confidence")
+        if kernel["side"]:
             sides = {"memory": "left of the ridge", "near_ridge": "near the ridge", "compute": "right of the ridge"}
             parts.append(f"DRAM intensity {sides[kernel['side']]}")
         if (stood_for := kernel.get("n_represented")) not in {None, 1} and kernel["duration_ns"] is not None:
@@ -164,27 +166,27 @@ class KernelDetails:
         return [[self._texts.add(_BEYOND)]]
 
     def _finding(self, kernel: Record, finding: Record) -> dict[str, Any]:
-        gain_ns, duration_ns = finding.get("gain_ns"), kernel["duration_ns"]
+        gain_ns, duration_ns = finding["gain_ns"], kernel["duration_ns"]
         gain_frac = gain_ns / duration_ns if gain_ns is not None and duration_ns else None
         gain = f"up to {wording.duration(gain_ns)} ({wording.share(gain_frac)} of its time)"
         return {
             "title": self._texts.add(finding["title"]),
             "severity": finding["severity"],
             "advice": self._texts.add(finding["advice"]),
-            "where": self._texts.add(where_sentence(finding.get("where"))),
-            "source": self._texts.add(line_text(finding["where"]["lines"][0]) if finding.get("where") else ""),
+            "where": self._texts.add(where_sentence(finding["where"])),
+            "source": self._texts.add(line_text(finding["where"]["lines"][0]) if finding["where"] else ""),
             "gain": gain if gain_ns is not None else None,
-            "basis": self._texts.add(finding.get("gain_basis") or ""),
+            "basis": self._texts.add(finding["gain_basis"] or ""),
             "waste": [
                 f"{wording.byte_count(waste['bytes'])} at {wording.label(level)} ({wording.share(waste['frac'])} of its traffic)"
-                for level, waste in finding.get("waste", {}).items()
+                for level, waste in finding["waste"].items()
             ],
-            "evidence": [self._cells.row(item["quantity"], item["value"]) for item in finding.get("evidence") or ()],
+            "evidence": [self._cells.row(item["quantity"], item["value"]) for item in finding["evidence"]],
         }
 
     def _vendor(self, kernel: Record) -> dict[str, Any]:
-        vendor = kernel.get("vendor") or {}
-        rules = vendor.get("rules") or ()
+        vendor = kernel["vendor"]
+        rules = vendor["rules"]
         # Errors of rules inside ncu contain paths of the recording machine, so only their number is shown.
         n_broken = sum(rule["type"] == "error" for rule in rules)
         return {
@@ -194,7 +196,7 @@ class KernelDetails:
         }
 
     def _vendor_sentence(self, vendor: Record, ours: str) -> str:
-        theirs = vendor.get("verdict")
+        theirs = vendor["verdict"]
         if theirs is None:
             return ""
         title = self._rules.verdicts[theirs].title
@@ -204,10 +206,10 @@ class KernelDetails:
         return f"NVIDIA's Speed of Light rule reads this kernel as {title}, ncuroof as {own}. {vendor.get('why') or ''}"
 
     def _vendor_rule(self, rule: Record) -> list[Cell]:
-        speedup = rule.get("speedup_frac")
-        scope = f" ({rule['scope']})" if rule.get("scope") else ""
+        speedup = rule["speedup_frac"]
+        scope = f" ({rule['scope']})" if rule["scope"] else ""
         return [
-            self._texts.add(rule.get("title") or rule["id"]),
+            self._texts.add(rule["title"] or rule["id"]),
             self._texts.add(plain_message(rule["message"])),
             "" if speedup is None else f"estimated speedup {wording.share(speedup)}{scope}",
         ]
@@ -219,28 +221,28 @@ class KernelDetails:
         }
 
     def _facts(self, kernel: Record) -> list[list[Cell]]:
-        launch, process = kernel.get("launch") or {}, kernel.get("process") or {}
-        set_by = f", set by {wording.label(by)}" if (by := kernel.get("min_time_by")) else ""
+        launch, process = kernel["launch"], kernel["process"] or {}
+        set_by = f", set by {wording.label(by)}" if (by := kernel["min_time_by"]) else ""
         times = {
             "time": wording.duration(kernel["duration_ns"]),
-            "roofline time": wording.duration(kernel.get("min_time_ns")) + set_by,
-            "above the roofline": wording.duration(kernel.get("recoverable_ns")),
+            "roofline time": wording.duration(kernel["min_time_ns"]) + set_by,
+            "above the roofline": wording.duration(kernel["recoverable_ns"]),
         }
         launched = {
             "represents": _stood_for(kernel),
-            "grid": wording.extent(kernel.get("grid")),
-            "block": wording.extent(kernel.get("block")),
+            "grid": wording.extent(kernel["grid"]),
+            "block": wording.extent(kernel["block"]),
             "registers per thread": wording.quantity(launch.get("n_registers_per_thread"), "count"),
             "shared memory per block": wording.kibibytes(launch.get("shared_bytes_per_block")),
-            "SM clock": wording.quantity(kernel.get("sm_clock_hz"), "hz"),
-            "replay passes": wording.quantity(kernel.get("passes"), "count"),
-            "NVTX": " › ".join(kernel.get("nvtx") or ()) or wording.MISSING,
+            "SM clock": wording.quantity(kernel["sm_clock_hz"], "hz"),
+            "replay passes": wording.quantity(kernel["passes"], "count"),
+            "NVTX": RANGE_MARK.join(kernel["nvtx"] or ()) or wording.MISSING,
             "process": f"{process['name'] or '?'} ({process['id']})" if process else wording.MISSING,
-            "stream": _written(kernel.get("stream")),
-            "context": _written(kernel.get("context")),
-            "kind": kernel.get("workload") or wording.MISSING,
-            "source": title(family) if (family := kernel.get("family")) else wording.MISSING,
-            "report": self._file_by_source.get(kernel.get("source", -1), wording.MISSING),
+            "stream": _written(kernel["stream"]),
+            "context": _written(kernel["context"]),
+            "kind": kernel["workload"] or wording.MISSING,
+            "source": title(family) if (family := kernel["family"]) else wording.MISSING,
+            "report": self._sources[kernel["source"]]["file"],
         }
         known = {label: value for label, value in launched.items() if value != wording.MISSING}
         return [[self._texts.add(label), self._texts.add(value)] for label, value in (times | known).items()]
@@ -258,7 +260,7 @@ class KernelDetails:
         return rows or [[self._texts.add(_NO_LINES)]]
 
     def _limiters(self, kernel: Record) -> list[list[Cell]]:
-        limiters = (kernel.get("occupancy") or {}).get("limiters")
+        limiters = kernel["occupancy"].get("limiters")
         if not limiters:
             return []
         return [[self._cells.number("occupancy.limiters"), self._texts.add(", ".join(map(wording.label, limiters)))]]

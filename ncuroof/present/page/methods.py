@@ -38,12 +38,11 @@ def methods(document: Record, rules: Rules) -> Methods:
     n_by_caveat: dict[str, int] = {}
     for kernel in kernels:
         for kind, block in (("work", "work"), ("traffic", "bandwidth")):
-            for name, entry in (kernel.get(block) or {}).items():
-                if entry:
-                    definitions[kind, wording.label(name), entry["definition"]] = None
-        if instructions := kernel.get("instructions"):
+            for name, entry in kernel[block].items():
+                definitions[kind, wording.label(name), entry["definition"]] = None
+        if instructions := kernel["instructions"]:
             definitions["work", "warp instructions", instructions["definition"]] = None
-        for caveat in kernel.get("caveats") or ():
+        for caveat in kernel["caveats"]:
             n_by_caveat[caveat] = n_by_caveat.get(caveat, 0) + 1
     names = [wording.gpu_name(device) for device in document["devices"]]
     return Methods(
@@ -59,7 +58,7 @@ def methods(document: Record, rules: Rules) -> Methods:
             )
             for name, n in sorted(n_by_caveat.items())
         ],
-        ceilings=[_ceiling(ceiling, names, view) for view in VIEWS for ceiling in document.get(view.ceilings) or ()],
+        ceilings=[_ceiling(ceiling, names, view) for view in VIEWS for ceiling in document[view.ceilings]],
         versions=[("ncuroof", document["tool"]["version"]), ("document", document["schema"])],
     )
 

@@ -5,10 +5,7 @@ from __future__ import annotations
 from ncuroof import wording
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.views import FLOP, INSTRUCTION, View
-from ncuroof.present.page.interned import Texts
-
-Cell = str | int
-"""A short text, or the number of a long text in `Texts`."""
+from ncuroof.present.page.interned import Cell, Texts
 
 
 def flop_points(kernel: Record, texts: Texts) -> list[list[Cell]]:
@@ -30,7 +27,7 @@ def flop_points(kernel: Record, texts: Texts) -> list[list[Cell]]:
 
 def instruction_points(kernel: Record, texts: Texts) -> list[list[Cell]]:
     """Return a row per point on the instruction roofline, and a remark with the number of executed instructions."""
-    block = kernel.get("instructions")
+    block = kernel["instructions"]
     if not block:
         return _none(kernel, INSTRUCTION, texts)
     rows: list[list[Cell]] = [

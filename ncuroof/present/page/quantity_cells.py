@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ncuroof import wording
@@ -10,8 +10,7 @@ from ncuroof.diagnosis import Rules
 from ncuroof.metrics import Catalogue, quantity_unit
 from ncuroof.present.analysed import Record
 from ncuroof.present.explanations.quantity_label import quantity_label
-from ncuroof.present.page.interned import Texts
-from ncuroof.present.page.point_rows import Cell
+from ncuroof.present.page.interned import Cell, Texts
 
 OCCUPANCY = (
     "occupancy.achieved_frac", "occupancy.theoretical_frac", "occupancy.waves", "occupancy.tail_frac",
@@ -82,26 +81,28 @@ class QuantityCells:
     def bars(self, kernel: Record, group: str) -> list[list[Any]]:
         """Return number, value and bar length (0..1) of a group's quantities, largest first; remarks name zero and missing ones."""
         left_out = _OF_THE_TREE if group == "utilisation" else ()
-        values = {key: value for key, value in (kernel.get(group) or {}).items() if key not in left_out}
+        values = {key: value for key, value in kernel[group].items() if key not in left_out}
         rows: list[list[Any]] = [
             [*self.row(f"{group}.{key}", value), round(min(max(value, 0.0), 1.0), 4)]
             for key, value in sorted(values.items(), key=lambda item: -(item[1] or 0.0))
             if value
         ]
-        zeros = [f"{group}.{key}" for key, value in values.items() if value == 0]
-        unknown = [f"{group}.{key}" for key, value in values.items() if value is None and key != _UNLISTED]
-        return rows + self._note("Measured as zero", zeros) + self._note(_NO_VALUE, unknown)
+        label_by_key = {key: quantity_label(f"{group}.{key}") for key in values}
+        zeros = [label_by_key[key] for key, value in values.items() if value == 0]
+        unknown = [label_by_key[key] for key, value in values.items() if value is None and key != _UNLISTED]
+        return rows + self._texts.note("Measured as zero", zeros) + self._texts.note(_NO_VALUE, unknown)
 
     def shown(self, kernel: Record, names: Sequence[str]) -> list[list[Cell]]:
         """Return number and value of the named quantities that are not zero, and a remark on those without a value."""
         values = dict(_values(kernel, _OTHERS))
         rows = [self.row(name, value) for name in names if (value := values.get(name))]
-        return rows + self._note(_NO_VALUE, [name for name in names if name in values and values[name] is None])
+        unknown = [quantity_label(name) for name in names if name in values and values[name] is None]
+        return rows + self._texts.note(_NO_VALUE, unknown)
 
     def checks(self, kernel: Record) -> list[list[Cell]]:
         """Return the checks behind this kernel's caveats, and a remark with the number of checks that passed."""
         known = {name: value for name, value in _values(kernel, ("check",)) if value is not None}
-        failed = _asked(self._caveats, kernel.get("caveats") or ())
+        failed = _asked(self._caveats, kernel["caveats"])
         held = [name for name in known if name in self._checks and name not in failed]
         rows = [self.row(name, value) for name, value in known.items() if name in failed]
         if not held:
@@ -110,7 +111,7 @@ class QuantityCells:
 
     def others(self, kernel: Record) -> list[list[Cell]]:
         """Return number and value of all quantities that no other block of the detail shows."""
-        units = {f"utilisation.{key}" for key in kernel.get("utilisation") or {} if key not in _OF_THE_TREE}
+        units = {f"utilisation.{key}" for key in kernel["utilisation"] if key not in _OF_THE_TREE}
         in_sight = {*OCCUPANCY, *ACCESS}
         return [
             self.row(name, value)
@@ -118,21 +119,17 @@ class QuantityCells:
             if value is not None and name not in units and not (value and name in in_sight)
         ]
 
-    def _note(self, claim: str, names: Collection[str]) -> list[list[Cell]]:
-        """Return a remark, that is a row of one cell, shown below the others; no row without names."""
-        return [[self._texts.add(f"{claim}: {', '.join(map(quantity_label, names))}.")]] if names else []
-
 
 def beyond_speed_of_light(kernel: Record) -> float | None:
     """Return the utilisation of L2 where it exceeds NVIDIA's Speed of Light total for memory; else None."""
-    utilisation = kernel.get("utilisation") or {}
+    utilisation = kernel["utilisation"]
     memory, l2 = utilisation.get("memory"), utilisation.get("l2")
     return l2 if memory is not None and l2 is not None and l2 > memory + _SAME else None
 
 
 def _values(kernel: Record, groups: Iterable[str]) -> Iterator[tuple[str, float | None]]:
     for group in groups:
-        for key, value in (kernel.get(group) or {}).items():
+        for key, value in kernel[group].items():
             if value is None or isinstance(value, (int, float)):
                 yield f"{group}.{key}", value
 

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from ncuroof import wording
 from ncuroof.present.analysed import Record
-from ncuroof.present.page.interned import Texts
-from ncuroof.present.page.point_rows import Cell
+from ncuroof.present.page.interned import Cell, Texts
 from ncuroof.words import CeilingSource
 
 
 def traffic_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
     """Return a row per level: level, bytes in both directions, and what was counted."""
-    traffic, definitions = kernel.get("traffic_bytes") or {}, kernel.get("traffic_definition") or {}
+    traffic, definitions = kernel["traffic_bytes"], kernel["traffic_definition"]
     rows: list[list[Cell]] = [
         [wording.label(level), wording.quantity(value, "byte"), texts.add(definitions.get(level) or "")]
         for level, value in traffic.items()
         if value is not None
     ]
-    return rows + note(texts, "Not collected", [level for level, value in traffic.items() if value is None])
+    return rows + texts.note(
+        "Not collected", [wording.label(level) for level, value in traffic.items() if value is None]
+    )
 
 
 def bandwidth_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
@@ -33,14 +34,13 @@ def bandwidth_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
             *_of_other_roofs(entry),
             texts.add(entry["definition"]),
         ]
-        for level, entry in (kernel.get("bandwidth") or {}).items()
-        if entry
+        for level, entry in kernel["bandwidth"].items()
     ]
 
 
 def work_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
     """Return a row per precision: work, rate, peak, ratio, shares of other roofs, what was counted, whether that is reliable."""
-    work = kernel.get("work") or {}
+    work = kernel["work"]
     rows: list[list[Cell]] = [
         [
             wording.label(precision),
@@ -55,22 +55,19 @@ def work_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
         for precision, entry in work.items()
         if entry["flop"] != 0
     ]
-    return rows + note(texts, "Measured as zero", [name for name, entry in work.items() if entry["flop"] == 0])
+    return rows + texts.note(
+        "Measured as zero", [wording.label(name) for name, entry in work.items() if entry["flop"] == 0]
+    )
 
 
 def _of_other_roofs(entry: Record) -> list[Cell]:
     """Return the shares of the data-sheet roof and of the roof that a calibration reached."""
-    return [wording.share(entry.get(key)) for key in ("datasheet_frac", "reached_frac")]
-
-
-def note(texts: Texts, claim: str, keys: Sequence[str]) -> list[list[Cell]]:
-    """Return a remark, that is a row of one cell, shown below the others; no row without keys."""
-    return [[texts.add(f"{claim}: {', '.join(map(wording.label, keys))}.")]] if keys else []
+    return [wording.share(entry[key]) for key in ("datasheet_frac", "reached_frac")]
 
 
 def _peak(entry: Record, key: str, write: Callable[[float | None], str]) -> str:
     """Return a peak as text, marked if it is from the data sheet, with the peak of a faster path if there is one."""
-    remarks = ["data sheet"] if entry.get("peak_source") == CeilingSource.DATASHEET else []
+    remarks = ["data sheet"] if entry["peak_source"] == CeilingSource.DATASHEET else []
     fastest = entry.get("fastest_peak_flop_per_s")
     if fastest is not None and fastest > (entry[key] or fastest):
         remarks.append(f"fastest path {write(fastest)}")

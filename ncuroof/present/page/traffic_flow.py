@@ -26,7 +26,7 @@ def traffic_flow(kernel: Record) -> list[Station]:
     Levels without a byte count are left out, and so is shared memory, which is not on this path. Between L1 and L2 are the sectors
     that the L1s request, as in Nsight Compute's memory chart; other L2 lookups (fills, other units, the fabric) are a remark on L2.
     """
-    traffic, access = kernel.get("traffic_bytes") or {}, kernel.get("access") or {}
+    traffic, access = kernel["traffic_bytes"], kernel["access"]
     passed = {"L1": traffic.get("l1"), "L2": traffic.get("l2"), "DRAM": traffic.get("dram")}
     known = {name: count for name, count in passed.items() if count is not None}
     if len(known) < 2:

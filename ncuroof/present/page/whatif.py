@@ -30,12 +30,12 @@ def targets(document: Record) -> dict[str, Any]:
     """
     profiles = {profile.id: profile for profile in load_profiles()}
     devices = document["devices"]
-    sheets = {number: profiles.get(device.get("profile") or "") for number, device in enumerate(devices)}
-    recorded = {number: device.get("dram_bytes_per_s") for number, device in enumerate(devices)}
+    sheets = {number: profiles.get(device["profile"] or "") for number, device in enumerate(devices)}
+    recorded = {number: device["dram_bytes_per_s"] for number, device in enumerate(devices)}
     here = list(
         zip(with_recorded_dram(sheets, recorded).values(), (device["sm_count"] for device in devices), strict=True)
     )
-    keys = {_key(kernel) for kernel in document["kernels"] if kernel.get("scaling")}
+    keys = {_key(kernel) for kernel in document["kernels"] if kernel["scaling"]}
     return {
         "resources": {name: wording.label(name) for name in RESOURCES},
         "gpus": list(profiles),
@@ -54,10 +54,10 @@ def scaling(kernel: Record, document: Record) -> list[Any] | None:
     than works, blocks, resident blocks, SMs, shared memory of a block, the time for which tensor instructions read it, and the time
     that L2's bytes take at DRAM's bandwidth.
     """
-    known = kernel.get("scaling")
+    known = kernel["scaling"]
     if not known or known["reached_frac"] is None or kernel["duration_ns"] is None:
         return None
-    device = kernel.get("device")
+    device = kernel["device"]
     sms = document["devices"][device]["sm_count"] if device is not None else None
     busy = [_short(known["busy_ns"][name] or 0.0) for name in RESOURCES]
     shape = [known["n_blocks"], _short(known["n_resident_blocks"]), sms, known["shared_bytes_per_block"]]
@@ -68,7 +68,7 @@ def scaling(kernel: Record, document: Record) -> list[Any] | None:
 
 
 def _key(kernel: Record) -> _Key:
-    return kernel.get("device"), kernel["scaling"]["tensor_precision"], kernel.get("dominant_precision")
+    return kernel["device"], kernel["scaling"]["tensor_precision"], kernel["dominant_precision"]
 
 
 def _name(key: _Key) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from ncuroof import wording
+from ncuroof.present.analysed import Record
 from ncuroof.present.sentences.report_names import names_of_several
-from ncuroof.present.sentences.wall_time import IdleLine, idle_line
+from ncuroof.present.sentences.wall_time import IdleLine, idle_line, wall_times
 
 _LEAST_SPEEDUP, _MOST_SPEEDUP = 1.005, 100
 """Smaller speedup bounds round to none; larger ones are not reported either: they only say that the GPU is almost unused."""
@@ -54,7 +55,7 @@ class Outlook:
         return tuple(filter(None, (self.together, self.beyond_roofline, self.without_gain, self.in_doubt)))
 
 
-def outlook(document: Mapping[str, Any]) -> Outlook:
+def outlook(document: Record) -> Outlook:
     """Return the largest potential savings over the run of a document `ncuroof.analysis/1`, which may lack kernels."""
     summary, found = document["summary"], document["summary"]["outlook"]
     weighting, first = summary.get("weighting"), document["actions"][: found["n_first"]]
@@ -70,7 +71,7 @@ def outlook(document: Mapping[str, Any]) -> Outlook:
     )
 
 
-def action_lines(actions: Sequence[Mapping[str, Any]]) -> tuple[ActionLine, ...]:
+def action_lines(actions: Sequence[Record]) -> tuple[ActionLine, ...]:
     """Return actions as lines, in their order."""
     return tuple(
         ActionLine(
@@ -84,12 +85,12 @@ def action_lines(actions: Sequence[Mapping[str, Any]]) -> tuple[ActionLine, ...]
     )
 
 
-def most_worth(findings: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+def most_worth(findings: Sequence[Record]) -> Record | None:
     """Return the finding under which the run's actions count a kernel, else its first finding; None without findings."""
-    return next((finding for finding in findings if finding.get("is_most_worth")), next(iter(findings), None))
+    return next((finding for finding in findings if finding["is_most_worth"]), next(iter(findings), None))
 
 
-def together(document: Mapping[str, Any]) -> str:
+def together(document: Record) -> str:
     """Return what the first actions save in total, as "together at most 15.3 %: speedup up to 1.18×"; empty where not known.
 
     The text must be true when read on its own: savings that need more parallel work are named, and "the whole run" includes time
@@ -114,8 +115,8 @@ def together(document: Mapping[str, Any]) -> str:
     return f"{total}: {faster}" if total else faster
 
 
-def _unless_late(weighting: Mapping[str, Any] | None) -> str:
-    parts = (part for time in (weighting or {}).get("wall_times", ()) for part in time["parts"])
+def _unless_late(weighting: Record | None) -> str:
+    parts = (part for time in wall_times(weighting) for part in time["parts"])
     is_late = any(part["name"] == _LATE_LAUNCHES and part["share_frac"] >= _WORTH_TELLING for part in parts)
     return ", less while the GPU waits for launches" if is_late else ""
 
@@ -143,22 +144,22 @@ def in_doubt(in_doubt_frac: float | None) -> str:
     return f"not counted: {wording.share(in_doubt_frac)} of the time, in kernels whose results or input are in doubt"
 
 
-def gpu_time(summary: Mapping[str, Any]) -> str:
+def gpu_time(summary: Record) -> str:
     """Return what shares of time refer to, without naming the run: "GPU time", or which part of it where they cover less."""
     return _part(summary) or "GPU time"
 
 
-def whole(summary: Mapping[str, Any]) -> str:
+def whole(summary: Record) -> str:
     """Return what the shares of actions refer to: "the run's GPU time", or which part of it where they cover less."""
     return _part(summary) or "the run's GPU time"
 
 
-def is_whole(summary: Mapping[str, Any]) -> bool:
+def is_whole(summary: Record) -> bool:
     """Return whether a document's summary covers the whole GPU time of the run."""
     return not _part(summary)
 
 
-def _part(summary: Mapping[str, Any]) -> str:
+def _part(summary: Record) -> str:
     """Return the part of a run's GPU time that a document's summary covers; empty where that is all of it."""
     if "selection" in summary:
         return "selected GPU time"

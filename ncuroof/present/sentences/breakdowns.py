@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from ncuroof import wording
 from ncuroof.metrics.families import title
+from ncuroof.present.analysed import Record
 
 NO_RANGE = "(outside any range)"
 """Name of the part with launches outside any NVTX range."""
@@ -27,29 +28,29 @@ class BreakdownLine:
     launches: Annotated[str, "number of launches"]
 
 
-def by_family(summary: Mapping[str, Any]) -> tuple[BreakdownLine, ...]:
+def by_family(summary: Record) -> tuple[BreakdownLine, ...]:
     """Return the parts of the run by family, the longest first."""
     return tuple(_line(title(entry["key"]), entry) for entry in summary["by_family"])
 
 
-def by_outer_range(summary: Mapping[str, Any]) -> tuple[BreakdownLine, ...]:
+def by_outer_range(summary: Record) -> tuple[BreakdownLine, ...]:
     """Return the parts of the run by outermost NVTX range, or by full path where there is only one; empty without ranges."""
     outermost = summary["by_nvtx"]
     return _ranges(outermost if len(outermost) > 1 else summary["by_nvtx_path"])
 
 
-def by_range_path(summary: Mapping[str, Any]) -> tuple[BreakdownLine, ...]:
+def by_range_path(summary: Record) -> tuple[BreakdownLine, ...]:
     """Return the parts of the run by full path of NVTX ranges; empty without ranges."""
     return _ranges(summary["by_nvtx_path"])
 
 
-def differing(group: Mapping[str, Any]) -> str:
+def differing(group: Record) -> str:
     """Return the spread of a group's times ("8.3 %": standard deviation over mean); empty below LEAST_SPREAD_FRAC."""
     spread = group["duration_cv"]
     return "" if spread is None or spread < LEAST_SPREAD_FRAC else wording.share(spread)
 
 
-def extremes(group: Mapping[str, Any]) -> str:
+def extremes(group: Record) -> str:
     """Return the range of a group's times: "210 µs to 290 µs each (±8.3 %)"; empty for a single launch."""
     if group["duration_cv"] is None:
         return ""
@@ -58,13 +59,13 @@ def extremes(group: Mapping[str, Any]) -> str:
     return (f"{low} each" if low == high else f"{low} to {high} each") + (f" (±{spread})" if spread else "")
 
 
-def _ranges(entries: Sequence[Mapping[str, Any]]) -> tuple[BreakdownLine, ...]:
+def _ranges(entries: Sequence[Record]) -> tuple[BreakdownLine, ...]:
     if all(entry["key"] is None for entry in entries):
         return ()
     return tuple(_line(NO_RANGE if entry["key"] is None else entry["key"], entry) for entry in entries)
 
 
-def _line(name: str, entry: Mapping[str, Any]) -> BreakdownLine:
+def _line(name: str, entry: Record) -> BreakdownLine:
     return BreakdownLine(
         name=wording.printable(name),
         share=wording.share(entry["share_frac"]),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import Any
+
+from ncuroof.present.analysed import Record
 
 _SECTION = "--section"
 
@@ -17,16 +18,16 @@ SHARED_SLICE = (
 )
 
 
-def is_on_shared_slice(kernel: Mapping[str, Any]) -> bool:
+def is_on_shared_slice(kernel: Record) -> bool:
     """Return whether a kernel ran on a shared MIG slice, where no section can collect L2 and DRAM counters; see SHARED_SLICE.
 
     Args:
         kernel: an entry of the document.
     """
-    return "shared_slice" in (kernel.get("caveats") or ())
+    return "shared_slice" in kernel["caveats"]
 
 
-def raw_page_tells(kernel: Mapping[str, Any], sources: Sequence[Mapping[str, Any]]) -> bool:
+def raw_page_tells(kernel: Record, sources: Sequence[Record]) -> bool:
     """Return whether printing the raw page would add what a kernel lacks.
 
     That is the case if the kernel was read from a printed details page and the sections that collect something missing are on it.
@@ -35,11 +36,10 @@ def raw_page_tells(kernel: Mapping[str, Any], sources: Sequence[Mapping[str, Any
         kernel: an entry of the document.
         sources: of the document; a printed raw page has no section names.
     """
-    source = kernel.get("source")
-    if source is None or "printed_table" not in (kernel.get("caveats") or ()):
+    if "printed_table" not in kernel["caveats"]:
         return False
-    printed = sources[source].get("sections") or ()
-    wanted = [_sections(entry["collect"]) for entry in kernel.get("missing") or ()]
+    printed = sources[kernel["source"]]["sections"]
+    wanted = [_sections(entry["collect"]) for entry in kernel["missing"]]
     return any(sections and sections.issubset(printed) for sections in wanted)
 
 

@@ -64,7 +64,7 @@ def _at_clock(before: Record, after: Record) -> str:
 
 def _step(before: Record, after: Record) -> str:
     """Return how long a step takes (wall-clock time); empty where it is not known for both runs. GPU time alone does not say it."""
-    was, became = before.get("step_ns"), after.get("step_ns")
+    was, became = before["step_ns"], after["step_ns"]
     if not was or became is None:
         return ""
     idle = " → ".join(wording.share(side["idle_frac"]) for side in (before, after))

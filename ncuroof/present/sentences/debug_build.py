@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from ncuroof import wording
+from ncuroof.present.analysed import Record
 
 _MOST_FRAC = 0.5
 """Share of the time: where debug builds take more, they come before any other advice."""
@@ -44,6 +42,6 @@ def come_first(share_frac: float | None) -> bool:
     return share_frac is not None and share_frac > _MOST_FRAC
 
 
-def is_debug_build(kernel: Mapping[str, Any]) -> bool:
+def is_debug_build(kernel: Record) -> bool:
     """Return whether a kernel of the document is a debug build."""
-    return bool((kernel.get("check") or {}).get("debug_build"))
+    return bool(kernel["check"].get("debug_build"))

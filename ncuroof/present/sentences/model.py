@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ncuroof.present.analysed import Record
@@ -107,7 +107,7 @@ def _asked(row: Record) -> Iterator[str]:
         yield f"each device sends {byte_count(row['network_bytes'])}"
 
 
-def _moved(each: Mapping[str, Any]) -> str:
+def _moved(each: Record) -> str:
     times = "" if each["times"] == 1 else f"{each['times']:.4g} × "
     return f"{each['tensor']} {times}{byte_count(each['bytes'] / each['times'])}"
 
@@ -184,7 +184,7 @@ def _explained(row: Record, *, is_alone: bool) -> Iterator[str]:
         yield in_operations(_measured(row["distance"]), row["precision"])
 
 
-def _cached(l2: Mapping[str, Any]) -> Iterator[str]:
+def _cached(l2: Record) -> Iterator[str]:
     if l2["hit_frac"] is None:
         return
     size = f"{byte_count(l2['working_set_bytes'])} in an L2 of {byte_count(l2['capacity_bytes'])}"
@@ -196,7 +196,7 @@ def _cached(l2: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {size}: does not fit; swept in order repeatedly: {hits}{rate and f',{rate}'}"
 
 
-def _measured(found: Mapping[str, Any]) -> str:
+def _measured(found: Record) -> str:
     gap = "" if found["gap_factor"] is None else f", {found['gap_factor']:.2f}× below"
     return (
         f"  measured {flop_rate(found['achieved_flop_per_s'])} of {flop_rate(found['limit_flop_per_s'])}: "
@@ -227,5 +227,5 @@ def notes(document: Record) -> Iterator[str]:
         yield f"and {len(crossing) - _MOST_CROSSINGS} more sizes that cross the ridge"
 
 
-def _large(each: Mapping[str, Any]) -> str:
+def _large(each: Record) -> str:
     return "" if each["of_large"] is None else f" (a very large layer: from {each['of_large']:.0f})"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from ncuroof import wording
+from ncuroof.present.analysed import Record
 
 
 def with_folders(files: Sequence[tuple[str, str]]) -> list[str]:
@@ -19,7 +19,7 @@ def with_folders(files: Sequence[tuple[str, str]]) -> list[str]:
     return [f"{folder}/{name}" if folder and n_by_name[name] > 1 else name for folder, name in files]
 
 
-def names_of_several(sources: Sequence[Mapping[str, Any]]) -> list[str]:
+def names_of_several(sources: Sequence[Record]) -> list[str]:
     """Return what to call each report of a document where there are several; empty for a single one, which needs no name.
 
     Args:

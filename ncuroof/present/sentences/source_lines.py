@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from ncuroof import wording
 from ncuroof.metrics import Catalogue
-from ncuroof.present.analysed import Record
+from ncuroof.present.analysed import Document, Record
 
 _SAMPLES = "samples"
 _N_SAMPLED = 10
@@ -19,7 +18,7 @@ _N_CALLERS = 3
 _HEADERS = (".h", ".hpp", ".inl")
 
 
-def sampled_lines(rows: Iterable[Record]) -> list[dict[str, Any]]:
+def sampled_lines(rows: Iterable[Record]) -> list[Document]:
     """Return the ten lines of a kernel with the most samples: place, share of the samples, and most frequent stall reason.
 
     Args:
@@ -29,7 +28,7 @@ def sampled_lines(rows: Iterable[Record]) -> list[dict[str, Any]]:
     return found[:_N_SAMPLED]
 
 
-def where(rows: Sequence[Record], measures: Iterable[str], catalogue: Catalogue) -> dict[str, Any] | None:
+def where(rows: Sequence[Record], measures: Iterable[str], catalogue: Catalogue) -> Document | None:
     """Return the source lines that cause a finding, and the measure of their shares; None where they are not known.
 
     Args:
@@ -43,7 +42,7 @@ def where(rows: Sequence[Record], measures: Iterable[str], catalogue: Catalogue)
     return {"measure": measure, "of": catalogue.by_line[measure].label, "lines": lines} if measure and lines else None
 
 
-def callers(chain: str | None) -> list[dict[str, Any]]:
+def callers(chain: str | None) -> list[Document]:
     """Return the text `callers` of LINES as entries of a document."""
     found = (each.rpartition(":") for each in (chain or "").split("\n") if each)
     return [{"file": file, "line": int(line)} for file, _, line in found]
@@ -61,7 +60,7 @@ def place(line: Record) -> str:
     """
     called_at: list[str] = []
     inner = line["file"]
-    for caller in line.get("callers") or ():
+    for caller in line["callers"]:
         if caller["file"] != inner:
             called_at.append(position(caller))
         inner = caller["file"]
@@ -88,7 +87,7 @@ def where_sentence(found: Record | None) -> str:
 
 def line_text(line: Record) -> str:
     """Return the source text of a line of the document; empty where the report does not contain its file."""
-    return wording.printable(line.get("text") or "")
+    return wording.printable(line["text"] or "")
 
 
 def first_place(found: Record | None) -> str:
@@ -101,7 +100,7 @@ def first_place(found: Record | None) -> str:
     line = found["lines"][0]
     awaited = line["awaits"][0] if line["awaits"] and not _is_same(line, line["awaits"][0]) else None
     waits = f" waits for {_seen_from(line, awaited, position(awaited))}" if awaited else ""
-    calls = (caller for caller in line.get("callers") or () if not _is_header(caller))
+    calls = (caller for caller in line["callers"] if not _is_header(caller))
     call = next(calls, None) if _is_header(line) else None
     return f"{position(call)} ({position(line)}{waits})" if call else f"{position(line)}{waits}"
 
@@ -112,7 +111,7 @@ def _is_header(line: Record) -> bool:
     return "." not in name or name.endswith(_HEADERS)
 
 
-def _entry(row: Record) -> dict[str, Any]:
+def _entry(row: Record) -> Document:
     awaits = [{**awaited, "callers": callers(awaited["callers"])} for awaited in row["awaits"] or ()]
     return {
         **{key: row[key] for key in ("file", "line", "text", "value", "frac")},

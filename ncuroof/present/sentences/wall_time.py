@@ -76,6 +76,11 @@ class IdleLine:
     advice: Annotated[str, "what to do about the main cause, or empty"]
 
 
+def wall_times(weighting: Record | None) -> Sequence[Record]:
+    """Return the counting runs with a timeline, of a document's summary; empty where there is none."""
+    return () if weighting is None else weighting["wall_times"]
+
+
 def wall_time_tables(weighting: Record | None, reports: Sequence[str] = ()) -> tuple[WallTimeTable, ...]:
     """Return a table for each counting run with a timeline; empty where there is none.
 
@@ -90,13 +95,13 @@ def wall_time_tables(weighting: Record | None, reports: Sequence[str] = ()) -> t
             batches=_batches(time),
             rows=tuple(_row(part) for part in time["parts"]),
         )
-        for time in (weighting or {}).get("wall_times", ())
+        for time in wall_times(weighting)
     )
 
 
 def wall_time_lines(weighting: Record | None, reports: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the same as lines, one per part of the time."""
-    return tuple(line for time in (weighting or {}).get("wall_times", ()) for line in _lines(time, reports))
+    return tuple(line for time in wall_times(weighting) for line in _lines(time, reports))
 
 
 def _lines(time: Record, reports: Sequence[str]) -> Iterator[str]:
@@ -161,9 +166,8 @@ def _most_idle(weighting: Record | None) -> Record | None:
 
 def _told_first(weighting: Record | None) -> Sequence[Record]:
     """Return the wall times; empty where most of the GPU time is of launches outside these counting runs."""
-    timed_frac = (weighting or {}).get("timed_frac")
-    times: Sequence[Record] = (weighting or {}).get("wall_times", ())
-    return times if timed_frac is None or timed_frac >= _LEAST_OF_GPU_TIME else ()
+    timed_frac = None if weighting is None else weighting["timed_frac"]
+    return wall_times(weighting) if timed_frac is None or timed_frac >= _LEAST_OF_GPU_TIME else ()
 
 
 def _longest_idle(time: Record) -> Record | None:

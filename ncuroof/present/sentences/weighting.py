@@ -26,13 +26,13 @@ _LEAST_UNEVEN_FRAC = 0.02
 """Least share of the counting run's GPU time to be mentioned for the whole run; the caveat of a kernel appears in any case."""
 
 
-def weighting_sentences(weighting: Record) -> list[str]:
+def weighting_sentences(weighting: Record | None) -> list[str]:
     """Return how sums are weighted: by which counting run, and how much of it is extrapolated; empty where nothing is weighted.
 
     Args:
         weighting: of the document's summary.
     """
-    if weighting["covered_frac"] == 0:
+    if weighting is None or weighting["covered_frac"] == 0:
         return []
     weighted = f"weighted by launch counts from a run without ncu ({wording.launches(weighting['n_launches'])})"
     said = [f"{weighted}: totals, shares and savings refer to that run, times of single launches are ncu's"]
@@ -51,13 +51,15 @@ def weighting_sentences(weighting: Record) -> list[str]:
     return said
 
 
-def not_the_run_sentences(weighting: Record, command_lines: Iterable[str | None] = ()) -> list[str]:
-    """Return why sums differ from those of the counting run: what was not profiled of it, and what was profiled but not counted.
+def not_the_run_sentences(weighting: Record | None, command_lines: Sequence[str | None] = ()) -> list[str]:
+    """Return why sums differ from those of the run: what was not profiled of it, and what was profiled but not counted.
 
     Args:
         weighting: of the document's summary.
         command_lines: command lines of ncu, from the reports.
     """
+    if weighting is None:
+        return list(filter(None, [recorded_once_sentence(command_lines)]))
     covered_frac, n_unmatched, foreign = (weighting[key] for key in ("covered_frac", "n_unmatched", "foreign"))
     if covered_frac == 0:
         return [

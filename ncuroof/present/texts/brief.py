@@ -9,9 +9,8 @@ import polars as pl
 
 from ncuroof import wording
 from ncuroof.diagnosis import load_rules
-from ncuroof.present.analysed import Analysed
-from ncuroof.present.documents.analysis import Document, document
-from ncuroof.present.documents.weighting import weighting_document
+from ncuroof.present.analysed import Analysed, Record
+from ncuroof.present.documents.analysis import document
 from ncuroof.present.sentences.actions import Outlook, gpu_time, outlook
 from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_outer_range
 from ncuroof.present.sentences.clocks import locked_clock_remark
@@ -23,7 +22,7 @@ from ncuroof.present.sentences.reached_roofs import reached_roof_lines
 from ncuroof.present.sentences.report_names import names_of_several, with_folders
 from ncuroof.present.sentences.selection import selection_sentence
 from ncuroof.present.sentences.wall_time import wall_time_lines
-from ncuroof.present.sentences.weighting import not_the_run_sentences, recorded_once_sentence, weighting_sentences
+from ncuroof.present.sentences.weighting import not_the_run_sentences, weighting_sentences
 from ncuroof.present.texts.kernel_lines import KernelLine, gpu_label, kernel_lines
 
 N_KERNELS = 10
@@ -82,6 +81,7 @@ def brief(analysed: Analysed) -> Brief:
     groups = analysed.groups
     shown = groups.head(N_KERNELS)
     entries = document(analysed, ids=shown["id"].to_list())
+    summary = entries["summary"]
     reports = _report_names(analysed)
     return Brief(
         title=", ".join(reports[:3]) + (f" and {len(reports) - 3} more" if len(reports) > 3 else ""),
@@ -89,23 +89,23 @@ def brief(analysed: Analysed) -> Brief:
         devices=(*_devices(analysed, entries), *reached_roof_lines(analysed)),
         tool=_tool(analysed),
         totals=_totals(analysed),
-        mfu=_mfu(analysed, entries),
-        wall_time=wall_time_lines(entries["summary"].get("weighting"), names_of_several(entries["sources"])),
+        mfu=_mfu(analysed, summary),
+        wall_time=wall_time_lines(summary.get("weighting"), names_of_several(entries["sources"])),
         shares=tuple(_shares(analysed)),
-        families=by_family(entries["summary"]),
-        ranges=by_outer_range(entries["summary"]),
+        families=by_family(summary),
+        ranges=by_outer_range(summary),
         outlook=outlook(entries),
         kernels=tuple(kernel_lines(analysed, entries, shown)),
         n_more=groups.height - shown.height,
-        notes=tuple(_notes(analysed, reports, entries)),
+        notes=tuple(_notes(analysed, reports, summary)),
     )
 
 
-def _mfu(analysed: Analysed, entries: Document) -> str:
+def _mfu(analysed: Analysed, summary: Record) -> str:
     if not analysed.measurements.kernels["nvtx"].list.len().sum():
         return ""
     utilisation = analysed.expected.utilisation
-    return "" if utilisation is None else mfu_line(asdict(utilisation), entries["summary"])
+    return "" if utilisation is None else mfu_line(asdict(utilisation), summary)
 
 
 def _report_names(analysed: Analysed) -> list[str]:
@@ -114,7 +114,7 @@ def _report_names(analysed: Analysed) -> list[str]:
     )
 
 
-def _devices(analysed: Analysed, entries: Document) -> Iterator[str]:
+def _devices(analysed: Analysed, entries: Record) -> Iterator[str]:
     kernels = analysed.measurements.kernels
     clocks = kernels.group_by("device").agg(pl.col("sm_clock_hz").median(), pl.col("device.boost_clock_hz").max())
     clock_by_device = {device: (clock, boost) for device, clock, boost in clocks.iter_rows()}
@@ -164,30 +164,27 @@ def _shares(analysed: Analysed) -> Iterator[VerdictShare]:
         yield VerdictShare(name, titles[name].title, share.share_frac, share.n_launches)
 
 
-def _notes(analysed: Analysed, reports: Sequence[str], entries: Document) -> Iterator[str]:
-    of_time = gpu_time(entries["summary"])
-    if part := selection_sentence(entries["summary"]):
-        yield part
-    for report, name in zip(analysed.reports, reports, strict=True):
+def _notes(analysed: Analysed, reports: Sequence[str], summary: Record) -> Iterator[str]:
+    weighting, of_time = summary.get("weighting"), gpu_time(summary)
+    command_lines = [report.session.command_line for report in analysed.reports]
+    builds = summary["n_debug_builds"], summary["n_kernels"], summary["debug_build_frac"]
+    notes = (
+        selection_sentence(summary),
+        *_of_files(analysed, reports),
+        debug_build_sentence(*builds, of_time),
+        failed_sentence(_names_of_failed(analysed)),
+        *weighting_sentences(weighting),
+        *not_the_run_sentences(weighting, command_lines),
+        doubts_sentence(summary["doubted_frac"], summary["by_doubt"], of_time),
+    )
+    return filter(None, notes)
+
+
+def _of_files(analysed: Analysed, names: Sequence[str]) -> Iterator[str]:
+    for report, name in zip(analysed.reports, names, strict=True):
         if report.damage is not None:
             yield f"{name} is damaged: {report.damage}"
         yield from (f"{name}: {line}" for line in report.warnings)
-    summary = analysed.summary
-    if debug_builds := debug_build_sentence(
-        summary.n_debug_builds, summary.n_kernels, summary.debug_build_frac, of_time
-    ):
-        yield debug_builds
-    if failed := failed_sentence(_names_of_failed(analysed)):
-        yield failed
-    command_lines = [report.session.command_line for report in analysed.reports]
-    if analysed.weighting is not None:
-        found = weighting_document(analysed)["weighting"]
-        yield from weighting_sentences(found)
-        yield from not_the_run_sentences(found, command_lines)
-    elif once := recorded_once_sentence(command_lines):
-        yield once
-    if doubts := doubts_sentence(summary.doubted_frac, summary.by_doubt, of_time):
-        yield doubts
 
 
 def _names_of_failed(analysed: Analysed) -> list[str]:

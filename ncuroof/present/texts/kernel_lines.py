@@ -12,8 +12,7 @@ import polars as pl
 from ncuroof import wording
 from ncuroof.diagnosis import with_weights
 from ncuroof.metrics.names import differences
-from ncuroof.present.analysed import Analysed
-from ncuroof.present.documents.analysis import Document
+from ncuroof.present.analysed import Analysed, Record
 from ncuroof.present.sentences.actions import most_worth
 from ncuroof.present.sentences.breakdowns import differing, extremes
 from ncuroof.present.sentences.collect_options import RAW_PAGE, SHARED_SLICE, is_on_shared_slice, raw_page_tells
@@ -89,7 +88,7 @@ def _gains(analysed: Analysed, shown: pl.DataFrame) -> dict[tuple[int, str], flo
     return {(group, finding): share for group, finding, share in saved.iter_rows()}
 
 
-def kernel_lines(analysed: Analysed, entries: Document, shown: pl.DataFrame) -> Iterator[KernelLine]:
+def kernel_lines(analysed: Analysed, entries: Record, shown: pl.DataFrame) -> Iterator[KernelLine]:
     """Yield the lines of groups.
 
     Args:
@@ -116,9 +115,9 @@ def kernel_lines(analysed: Analysed, entries: Document, shown: pl.DataFrame) -> 
 
 
 def _line(
-    kernel: Document,
+    kernel: Record,
     group: Mapping[str, Any],
-    sources: Sequence[Document],
+    sources: Sequence[Record],
     gains: Mapping[tuple[int, str], float | None],
     *,
     differs_in: Sequence[str],
@@ -148,19 +147,19 @@ def _line(
     )
 
 
-def _advice(finding: Mapping[str, Any], share: float | None) -> tuple[str, str]:
+def _advice(finding: Record, share: float | None) -> tuple[str, str]:
     """Return the first clause of a finding's advice, and in words the share of the group's time that it saves at most."""
     gain = "" if share is None else f"up to {wording.share(share)} of its time"
     return first_clause(finding["advice"]), gain
 
 
-def _leaves_most(finding: Mapping[str, Any], kernel: Document) -> bool:
+def _leaves_most(finding: Record, kernel: Record) -> bool:
     """Return whether a finding explains less than half of the time above the roofline of a kernel that is latency-bound."""
     above_ns = kernel["recoverable_ns"]
     return kernel["verdict"] == "latency" and above_ns is not None and finding["gain_ns"] < _HALF * above_ns
 
 
-def _to_know_more(kernel: Document, sources: Sequence[Document], *, only: str | None = None) -> str:
+def _to_know_more(kernel: Record, sources: Sequence[Record], *, only: str | None = None) -> str:
     """Return what to print or collect to know (`only`, or all) quantities that a kernel lacks; empty where none is missing."""
     if is_on_shared_slice(kernel):
         return f"To know why, {SHARED_SLICE}"

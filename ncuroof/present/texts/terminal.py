@@ -87,13 +87,7 @@ def _width(console: Console) -> int:
 
 
 def _summary(summary: Brief, width: int) -> RenderableType:
-    parts: list[RenderableType] = [Text(f"ncuroof · {summary.title}", style="bold", overflow="fold")]
-    if summary.is_simulated:
-        parts.append(Text("simulated: written by ncuroof, not recorded on a GPU", style="bold reverse"))
-    parts += [
-        Text(line, overflow="fold") for line in (*summary.devices, summary.tool, summary.totals, summary.mfu) if line
-    ]
-    parts += [Text(f"! {note}", style="bold", overflow="fold") for note in summary.notes]
+    parts: list[RenderableType] = [*_head(summary, width)]
     if summary.wall_time:
         parts += [Text(), *(Text(each) for line in summary.wall_time for each in _wrapped(line, width))]
     if any(part.share_frac is not None for part in summary.shares):
@@ -110,6 +104,17 @@ def _summary(summary: Brief, width: int) -> RenderableType:
     if summary.n_more:
         parts.append(Text(f"{summary.n_more} more not shown", style="dim"))
     return Group(*parts)
+
+
+def _head(summary: Brief, width: int) -> Iterator[Text]:
+    """Yield what was recorded where, the totals, and what a reader must know before trusting them."""
+    yield from _prose(f"ncuroof · {summary.title}", width, style="bold")
+    if summary.is_simulated:
+        yield Text("simulated: written by ncuroof, not recorded on a GPU", style="bold reverse")
+    for line in filter(None, (*summary.devices, summary.tool, summary.totals, summary.mfu)):
+        yield from _prose(line, width)
+    for note in summary.notes:
+        yield from _prose(f"! {note}", width, style="bold")
 
 
 def _bar(shares: tuple[VerdictShare, ...], width: int) -> Text:
@@ -247,6 +252,11 @@ def _wrapped(line: str, width: int) -> Iterable[str]:
         return [_fitted(line, width)]
     start = found[0] if (found := _HANGING.match(line)) else ""
     return _filled(start, line[len(start) :].split(), width)
+
+
+def _prose(line: str, width: int, *, style: str = "") -> Iterator[Text]:
+    """Yield a line wrapped to the width, without indentation."""
+    return (Text(each, style=style) for each in filled("", fitting(line.split(" "), width), width))
 
 
 def _filled(start: str, words: Iterable[str], width: int) -> Iterator[str]:

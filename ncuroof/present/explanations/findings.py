@@ -1,0 +1,86 @@
+"""Findings and caveats as text: when they apply, and what to do about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ncuroof.diagnosis import load_rules
+from ncuroof.diagnosis.rules import Caveat, Finding
+from ncuroof.metrics import Catalogue, load_catalogue
+from ncuroof.metrics.entries import ByLine
+from ncuroof.metrics.families import USER, load_families
+from ncuroof.present.explanations.path import condition
+from ncuroof.present.sentences.collect_options import collect_options
+
+
+def finding_lines(name: str) -> Iterator[str]:
+    """Yield the explanation of a finding: when it fires, what it saves, what to do, and what to collect for it."""
+    finding, catalogue = load_rules().findings[name], load_catalogue()
+    yield from (f"{finding.id}: finding, {finding.title}", "")
+    yield f"For verdicts {', '.join(finding.verdicts)}" + (
+        f"; limiters {', '.join(finding.limiters)}." if finding.limiters else "."
+    )
+    yield from ("", "Fires when:", *_conditions(finding), *_names(finding), *_replaced(finding))
+    if finding.gain_by_limiter:
+        yield from ("", f"Gain, as a share of the duration: {finding.gain_basis}.")
+        yield from (f"  {limiter}: {formula.text}" for limiter, formula in finding.gain_by_limiter.items())
+    if finding.waste_by_level:
+        yield from ("", "Unneeded bytes:")
+        yield from (f"  {level}: {formula.text}" for level, formula in finding.waste_by_level.items())
+    yield from ("", "What to do:")
+    yield from (f"  {family}: {advice}" for family, advice in _advice(finding))
+    if finding.lines:
+        yield from ("", "Attributed to the source lines with the most of:")
+        yield from (f"  {_by_line(catalogue.by_line[measure])}" for measure in finding.lines)
+    collect = _collect(finding.evidence, catalogue)
+    if collect:
+        yield from ("", f"Collect its evidence with: {collect}")
+
+
+def _by_line(measure: ByLine) -> str:
+    only = [f"{name} is {', '.join(f'{code:g}' for code in codes)}" for name, codes in measure.only.items()]
+    where = f", where {' and '.join(only)}" if only else ""
+    return f"{measure.label}: {' or '.join(formula.text for formula in measure.formulas)}{where}"
+
+
+def _advice(finding: Finding) -> Iterator[tuple[str, str]]:
+    """Yield the finding's own advice by family and for kernel-name variants, without what a family's caller can always do."""
+    yield USER, finding.advice.text(USER)
+    for family in reversed(tuple(load_families().values())):
+        advice = finding.advice.text(family.name)
+        if advice not in {finding.advice.text(family.parent), family.advice, family.advice_from_pytorch}:
+            yield family.name, advice
+    yield from ((f"{each.family}, where {each.where()}", each.advice) for each in finding.advice.variants)
+
+
+def caveat_lines(name: str) -> Iterator[str]:
+    """Yield the explanation of a caveat: where it holds, and what follows."""
+    caveat = load_rules().caveats[name]
+    yield from (f"{name}: caveat", "", caveat.doc, "", "Holds where:", *_conditions(caveat))
+    if caveat.explained_by:
+        yield from ("", f"Likely causes, most likely first: {', '.join(caveat.explained_by)}.")
+    if caveat.weakens:
+        yield from ("", "It lowers the verdict's confidence by one step.")
+
+
+def _conditions(rule: Finding | Caveat) -> Iterator[str]:
+    yield from (f"  {condition(each)}" for each in rule.all_of)
+    if rule.any_of:
+        yield f"  any of: {'; '.join(map(condition, rule.any_of))}"
+
+
+def _names(finding: Finding) -> Iterator[str]:
+    if finding.name_pattern:
+        yield f"  kernel name matches {finding.name_pattern}"
+    if finding.excluded_name_pattern:
+        yield f"  kernel name does not match {finding.excluded_name_pattern}"
+
+
+def _replaced(finding: Finding) -> Iterator[str]:
+    if finding.instead_of:
+        yield f"  or {' and '.join(finding.instead_of)} both apply, in whose place it then stands"
+
+
+def _collect(evidence: Sequence[str], catalogue: Catalogue) -> str:
+    by_name = {quantity.name: quantity.collect for quantity in catalogue.quantities}
+    return collect_options(options for name in evidence if (options := by_name.get(name)))

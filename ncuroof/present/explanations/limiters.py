@@ -1,0 +1,39 @@
+"""Meaning of limiters, and the same in a few plain words, from `profiles/limiters.toml`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from ncuroof.resources import profile_file
+from ncuroof.wording import label
+
+
+@cache
+def load_limiters() -> Mapping[str, str]:
+    """Return the meaning of each limiter by name, except the stall reasons that limit latency-bound launches.
+
+    Raises:
+        ProfileError: `profiles/limiters.toml` is malformed.
+    """
+    return _table("limiter")
+
+
+def in_plain_words(limiter: str) -> str:
+    """Return a limiter in plain words and its name ("waits for data from memory: long scoreboard"), else its name alone.
+
+    Raises:
+        ProfileError: `profiles/limiters.toml` is malformed.
+    """
+    plain = _plain_words().get(limiter)
+    return f"{plain}: {label(limiter)}" if plain else label(limiter)
+
+
+@cache
+def _plain_words() -> Mapping[str, str]:
+    return _table("in_plain_words")
+
+
+def _table(name: str) -> Mapping[str, str]:
+    with profile_file("limiters.toml") as raw:
+        return dict(raw[name])
