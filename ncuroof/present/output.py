@@ -14,7 +14,7 @@ _BEGINNINGS = (
     b"<!-- ncuroof ",
     b"id,source,device,name,short_name,family,",
     b"operation,machine,dtype,",
-    "ncuroof · ".encode(),
+    "ncuroof ·".encode(),
     b'{"schema":"ncuroof.',
     b"#!/bin/sh\n# Written by ncuroof ",
     b"<?xml version='1.0' encoding='utf-8'?>\n<testsuite name=\"ncuroof compare\"",

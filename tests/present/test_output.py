@@ -80,6 +80,15 @@ def test_our_own_earlier_output_is_replaced(tmp_path: Path, analysis: Analysis, 
     assert path.read_bytes() == b"newer" != written
 
 
+def test_a_summary_whose_title_takes_a_line_of_its_own_is_replaced(tmp_path: Path) -> None:
+    report = tmp_path / f"{'long' * 20}.ncu-rep"
+    report.write_bytes(demo.REPORT.read_bytes())
+    path = tmp_path / "out.txt"
+    for _ in range(2):
+        ncuroof.read(report).analyse().write(path)
+    assert path.read_text(encoding="utf-8").startswith("ncuroof ·\n")
+
+
 def test_an_empty_file_is_replaced(tmp_path: Path) -> None:
     path = tmp_path / "empty.json"
     path.touch()
