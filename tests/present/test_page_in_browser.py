@@ -111,6 +111,15 @@ def test_without_lines_it_says_what_they_need(visit):
     )
 
 
+def recorded_counters(browser, n_counters):
+    """Open the detail's counters, and return the name and value of each once there are so many."""
+    browser.run("[...document.querySelectorAll('#detail details')].at(-1).open = true")
+    cells = "map(tr => [...tr.cells].slice(0, 2).map(c => c.textContent))"
+    rows = f"[...[...document.querySelectorAll('#detail details')].at(-1).querySelectorAll('tbody tr')].{cells}"
+    browser.wait_for(f"{rows}.length === {n_counters}")
+    return browser.run(rows)
+
+
 def test_counters_as_recorded_are_shown_when_they_are_asked_for(browser, tmp_path):
     path = tmp_path / "page.html"
     reports = [raw_report({"a__counter.sum": 12.5, "b__counter.avg": float(number)}) for number in range(2)]
@@ -118,11 +127,7 @@ def test_counters_as_recorded_are_shown_when_they_are_asked_for(browser, tmp_pat
     path.write_text(render_page(document(*kernels), reports), encoding="utf-8")
     browser.open(path, "#k1")
     browser.wait_for("document.getElementById('detail-title').textContent.startsWith('#1 ')")
-    browser.run("[...document.querySelectorAll('#detail details')].at(-1).open = true")
-    cells = "map(tr => [...tr.cells].slice(0, 2).map(c => c.textContent))"
-    rows = f"[...[...document.querySelectorAll('#detail details')].at(-1).querySelectorAll('tbody tr')].{cells}"
-    browser.wait_for(f"{rows}.length === 2")
-    assert browser.run(rows) == [["a__counter.sum", "12.5"], ["b__counter.avg", "1"]]
+    assert recorded_counters(browser, 2) == [["a__counter.sum", "12.5"], ["b__counter.avg", "1"]]
 
 
 def test_launches_of_a_part_keep_their_numbers_and_their_counters(browser, tmp_path):
@@ -130,11 +135,7 @@ def test_launches_of_a_part_keep_their_numbers_and_their_counters(browser, tmp_p
     page = Reports((raw,)).analyse().select(kernel="b").to_html(tmp_path / "page.html")
     browser.open(page, "#k3")
     browser.wait_for("document.getElementById('detail-title').textContent === '#3 b'")
-    browser.run("[...document.querySelectorAll('#detail details')].at(-1).open = true")
-    cells = "map(tr => [...tr.cells].slice(0, 2).map(c => c.textContent))"
-    rows = f"[...[...document.querySelectorAll('#detail details')].at(-1).querySelectorAll('tbody tr')].{cells}"
-    browser.wait_for(f"{rows}.length === 1")
-    assert browser.run(rows) == [["gpu__time_duration.sum", "1003"]]
+    assert recorded_counters(browser, 1) == [["gpu__time_duration.sum", "1003"]]
     assert browser.run("document.querySelector('.remark').textContent").startswith(
         "Only kernels matching 'b': 2 of 4 launches"
     )
