@@ -34,10 +34,10 @@ from ncuroof.resources import read_toml
 _PAGE = "html"
 _GATES_HINT = 'gates = ["time:+5%"] in [tool.ncuroof], or time = "+5%" in [tool.ncuroof.gates]'
 
-_FORMATS: Mapping[str, Callable[[Record], bytes]] = {
-    "term": lambda document: to_text(document).encode(),
-    "json": lambda document: json_text(document).encode(),
-    "md": lambda document: to_markdown(document).encode(),
+_FORMATS: Mapping[str, Callable[[Record], str | bytes]] = {
+    "term": to_text,
+    "json": json_text,
+    "md": to_markdown,
     "junit": to_junit,
 }
 
@@ -105,10 +105,10 @@ def compare(
         raise GatesFailedError(f"{len(failed)} of {len(results)} gates failed: {', '.join(failed)}")
 
 
-def _page(document: Record, after: Analysis) -> bytes:
+def _page(document: Record, after: Analysis) -> str:
     from ncuroof.present.page.render import render_page  # noqa: PLC0415  loads the template engine
 
-    return render_page(after.to_dict(), after.reports, document).encode()
+    return render_page(after.to_dict(), after.reports, document)
 
 
 def _file_of_baseline(given: Path | str | None, outputs: Outputs) -> Path | None:
@@ -147,7 +147,7 @@ def _over_time(runs: Sequence[Path], outputs: Outputs, *, quiet: bool) -> None:
             f"--history writes only .json and .txt, not {', '.join(sorted(wrong))}", hint="choose one of these"
         )
     found = history([_read_run(path, quiet=quiet)[0] for path in runs])
-    outputs.write(lambda form: (json_text(history_document(found)) if form == "json" else history_text(found)).encode())
+    outputs.write(lambda form: json_text(history_document(found)) if form == "json" else history_text(found))
 
 
 def _configured() -> Sequence[str]:

@@ -85,7 +85,7 @@ def fleet(  # noqa: PLR0913  an argument per option
             f"{dataset}: {_brief(error)}",
             hint="docs/columns.md lists the columns; put names with a dot in double quotes",
         ) from error
-    outputs.write(lambda form: writers[form](document).encode())
+    outputs.write(lambda form: writers[form](document))
 
 
 def _brief(error: pl.exceptions.PolarsError) -> str:

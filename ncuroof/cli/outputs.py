@@ -46,7 +46,7 @@ class Outputs:
         """All wanted formats."""
         return {form for _, form in self.files} | ({self.printed} if self.printed is not None else set())
 
-    def write(self, render: Callable[[str], bytes]) -> None:
+    def write(self, render: Callable[[str], str | bytes]) -> None:
         """Write the files and standard output; `render` returns the result in a format.
 
         Raises:
@@ -55,10 +55,10 @@ class Outputs:
         from ncuroof.present.output import write_whole  # noqa: PLC0415  loads polars, which --help does not need
 
         for path, form in self.files:
-            write_whole(path, render(form), force=self.force)
+            write_whole(path, _encoded(render(form)), force=self.force)
         self.show(render)
 
-    def show(self, render: Callable[[str], bytes], show_text: Callable[[], object] | None = None) -> None:
+    def show(self, render: Callable[[str], str | bytes], show_text: Callable[[], object] | None = None) -> None:
         """Write to standard output, if wanted there: text through `show_text` if given, else what `render` returns.
 
         Raises:
@@ -69,11 +69,15 @@ class Outputs:
             return
         check_standard_output("Parquet" if self.printed == _BINARY else None, hint="name a file with -o FILE")
         if self.printed != _TEXT:
-            click.echo(render(self.printed), nl=False)
+            click.echo(_encoded(render(self.printed)), nl=False)
         elif show_text is not None:
             show_text()
         else:
-            click.echo(render(_TEXT).decode(), nl=False)
+            click.echo(render(_TEXT), nl=False)
+
+
+def _encoded(result: str | bytes) -> bytes:
+    return result.encode() if isinstance(result, str) else result
 
 
 def written_as(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -18,7 +18,6 @@ from ncuroof.cli.options import Command, common, say
 from ncuroof.cli.recorded import holds_kernel, show_recorded
 from ncuroof.cli.remote_plan import write_remote_plan
 from ncuroof.cli.report_path import in_a_place_of_its_own, page_to_be, wanted_report
-from ncuroof.collect.arguments import Selection
 from ncuroof.collect.counts import counts_path
 from ncuroof.collect.doctor import this_machine
 from ncuroof.collect.machine import find_gpus, find_ncu, find_nsys, ncu_version
@@ -156,10 +155,12 @@ def profile(*, words: tuple[str, ...], quiet: bool, verbose: bool, no_color: boo
     _keep_what_runs(recorder.request, plan)
     if plan is not None:
         _show_plan(recorder, counts_first=False)
-        return write_remote_plan(recorder, plan, is_gpu_known=bool(asked["capabilities"]))
+        write_remote_plan(recorder, plan, is_gpu_known=bool(asked["capabilities"]))
+        return 0
     if asked["dry_run"]:
         _show_plan(recorder, counts_first=recorder.counts_first)
-        return _print_commands(recorder)
+        _print_commands(recorder)
+        return 0
     with interrupted_by_signals(), in_a_place_of_its_own(recorder, asked["output"]) as placed:
         _show_plan(placed, counts_first=placed.counts_first)
         preflight(placed, this_machine())
@@ -292,16 +293,11 @@ def _capabilities(settings: Settings) -> tuple[int, ...]:
     return tuple(capability for capability in known if capability >= min(settings.capabilities))
 
 
-def _print_commands(recorder: Recorder) -> int:
+def _print_commands(recorder: Recorder) -> None:
     if recorder.counts_first:
         click.echo(shlex.join(recorder.counting_run.command(Path("FOLDER"))))
-    click.echo(shlex.join(recorder.command(_traced_selection(recorder))))
-    return 0
-
-
-def _traced_selection(recorder: Recorder) -> Selection | None:
     counts = recorder.traced()
-    return None if counts is None else recorder.select(counts)
+    click.echo(shlex.join(recorder.command(None if counts is None else recorder.select(counts))))
 
 
 def _silent(_: str) -> None:

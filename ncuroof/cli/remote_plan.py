@@ -18,8 +18,8 @@ from ncuroof.present.output import write_whole
 from ncuroof.words import capability_text
 
 
-def write_remote_plan(recorder: Recorder, target: Path | str, *, is_gpu_known: bool) -> int:
-    """Write the script to a file or STANDARD_OUTPUT, and return exit status 0.
+def write_remote_plan(recorder: Recorder, target: Path | str, *, is_gpu_known: bool) -> None:
+    """Write the script to a file or STANDARD_OUTPUT.
 
     If the GPU is not known, the script chooses the counters by asking nvidia-smi.
     """
@@ -46,7 +46,6 @@ def write_remote_plan(recorder: Recorder, target: Path | str, *, is_gpu_known: b
         written = write_whole(Path(target), script.encode(), force=request.force)
         with files_hold_result():
             click.echo(f"script: {written}")
-    return 0
 
 
 def _environment(recorder: Recorder) -> list[str]:

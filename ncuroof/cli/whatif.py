@@ -86,4 +86,4 @@ def whatif(
         remarks=trial.remarks,
         changes=[*(f"{text} for {only}" if only else text for text in changes), *(f"fuse {text}" for text in fusions)],
     )
-    outputs.write(lambda form: _FORMATS[form](document).encode())
+    outputs.write(lambda form: _FORMATS[form](document))

@@ -17,11 +17,7 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-def _json(document: Record) -> bytes:
-    return json_text(document).encode()
-
-
-def _csv(document: Record) -> bytes:
+def _csv(document: Record) -> str:
     """Return one line per row: operation, machine, element type, sizes and all numbers; cells are empty where not known."""
     rows = document["rows"]
     sizes = list(rows[0]["sizes"])
@@ -39,25 +35,25 @@ def _csv(document: Record) -> bytes:
             *(row[name] for name in _NUMBERS),
         ]
         writer.writerow([*cells, efficiency])
-    return held.getvalue().encode()
+    return held.getvalue()
 
 
-def _svg(document: Record) -> bytes:
+def _svg(document: Record) -> str:
     from ncuroof.present.charts.model_chart import to_model_svg  # noqa: PLC0415
 
-    return to_model_svg(document).encode()
+    return to_model_svg(document)
 
 
-def _html(document: Record) -> bytes:
+def _html(document: Record) -> str:
     from ncuroof.present.charts.model_chart import to_model_page  # noqa: PLC0415
 
-    return to_model_page(document).encode()
+    return to_model_page(document)
 
 
-MODEL_FORMATS: Mapping[str, Callable[[Record], bytes]] = {
-    "term": lambda document: to_model_text(document).encode(),
-    "json": _json,
-    "md": lambda document: to_model_markdown(document).encode(),
+MODEL_FORMATS: Mapping[str, Callable[[Record], str]] = {
+    "term": to_model_text,
+    "json": json_text,
+    "md": to_model_markdown,
     "csv": _csv,
     "svg": _svg,
     "html": _html,
