@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from ncuroof.documents import read_document
 from ncuroof.errors import CalibrationError, found_json
+from ncuroof.json_files import read_document
 
 SCHEMA = "ncuroof.calibration/1"
 _HINT = "create one on the machine with the GPU: ncuroof calibrate -o FILE"

@@ -22,8 +22,8 @@ from ncuroof.collect.kernel_names import function_name
 from ncuroof.collect.predecessors import KernelKey, Predecessor, kernel_key, predecessors_of, summed
 from ncuroof.collect.traces.temporal_breakdown import TemporalBreakdown
 from ncuroof.collect.traces.timeline import MOST_NS, Shape, Timeline, as_shape
-from ncuroof.documents import MALFORMED, read_document
 from ncuroof.errors import CountsError, complaint
+from ncuroof.json_files import MALFORMED, read_document
 
 SCHEMA = "ncuroof.counts/1"
 _SUFFIX = ".counts.json"

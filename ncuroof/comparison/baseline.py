@@ -13,8 +13,8 @@ import polars as pl
 from ncuroof.comparison.rules import load_comparison_rules
 from ncuroof.comparison.run import COUNTED, Run, Setup, shown_name
 from ncuroof.comparison.signatures import renamed, variant
-from ncuroof.documents import read_document
 from ncuroof.errors import BaselineError, ReportAccessError, ReportNotFoundError
+from ncuroof.json_files import read_document
 from ncuroof.words import Verdict
 
 SCHEMA = "ncuroof.baseline/1"

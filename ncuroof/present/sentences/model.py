@@ -40,7 +40,9 @@ def counted(document: Record) -> list[str]:
 
 def table(document: Record) -> list[list[str]]:
     """Return the headings and a row of cells per row of the study."""
-    return [[heading for heading, _ in _columns(document)], *_cells(document)]
+    columns = _columns(document)
+    rows = ([cell(row) for _, cell in columns] for row in document["rows"])
+    return [[heading for heading, _ in columns], *rows]
 
 
 def explained(document: Record) -> list[list[str]]:
@@ -148,11 +150,6 @@ def _bound(row: Record) -> str:
     if row["bound"] == "memory" and row["memory_level"] == "l2":
         return "L2"
     return row["bound"] or MISSING
-
-
-def _cells(document: Record) -> list[list[str]]:
-    columns = _columns(document)
-    return [[cell(row) for _, cell in columns] for row in document["rows"]]
 
 
 def _explained(row: Record, *, is_alone: bool) -> Iterator[str]:

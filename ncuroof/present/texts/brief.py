@@ -138,7 +138,7 @@ def _tool(analysed: Analysed) -> str:
     versions = sorted(filter(None, {report.session.ncu_version for report in analysed.reports}))
     sections = list(dict.fromkeys(section for report in analysed.reports for section in report.sections))
     named = f"Nsight Compute {wording.printable(', '.join(versions))}" if versions else ""
-    collected = f"{len(sections)} section{'s' if len(sections) != 1 else ''} collected" if sections else ""
+    collected = f"{wording.counted(len(sections), 'section')} collected" if sections else ""
     return " · ".join(filter(None, (named, collected)))
 
 

@@ -229,14 +229,10 @@ def _name(line: KernelLine, n_cells: int) -> str:
 def _last_that_fit(words: tuple[str, ...], n_cells: int) -> str:
     """Return as many of the last distinguishing words as fit, behind a dot; the first ones are shared by more names."""
     tails = [f" · {', '.join(words[first:])}" for first in range(len(words))]
-    fitting = next((tail for tail in tails if cell_len(tail) <= n_cells), None)
-    return (
-        fitting
-        if fitting is not None
-        else _fitted(tails[-1], n_cells)
-        if tails and n_cells >= _LEAST_WORD_WIDTH
-        else ""
-    )
+    for tail in tails:
+        if cell_len(tail) <= n_cells:
+            return tail
+    return _fitted(tails[-1], n_cells) if tails and n_cells >= _LEAST_WORD_WIDTH else ""
 
 
 def _advice(line: KernelLine, width: int) -> list[Text]:

@@ -1,4 +1,4 @@
-"""JSON documents that ncuroof writes to be read again: calibrations, launch counts, baselines."""
+"""JSON files that ncuroof writes and reads again: calibrations, launch counts, baselines."""
 
 from __future__ import annotations
 
