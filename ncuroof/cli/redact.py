@@ -79,7 +79,7 @@ def _tell(done: Redaction, target: Path | str, lost: str | None) -> None:
         say(f"  {number:>7}  {kind}")
     say(
         f"searched the result for {done.n_searched} host names, accounts, addresses and home folders: none left"
-        + _but(done)
+        + (", except as listed below" if done.left else "")
     )
     for place, word, times in done.left:
         say(f"warning: {word!r} remains in {place} ({times} times)")
@@ -89,7 +89,3 @@ def _tell(done: Redaction, target: Path | str, lost: str | None) -> None:
         )
     if lost is not None:
         say(f"warning: the report is damaged: {lost}")
-
-
-def _but(done: Redaction) -> str:
-    return ", except as listed below" if done.left else ""

@@ -15,8 +15,6 @@ from ncuroof.present.charts.judged_roofs import at_the_launches_clock
 from ncuroof.present.charts.views import FLOP, View, is_plottable
 from ncuroof.words import SLOWER_PATH_SUFFIX, CeilingSource, MemoryLevel
 
-LEVELS = (MemoryLevel.DRAM, MemoryLevel.L2, MemoryLevel.L1, MemoryLevel.SHARED)
-
 _Ends = tuple[list[float], list[float]]
 """Ends of a line: intensities, and rates."""
 
@@ -62,7 +60,7 @@ def chart(
         drawn = _of_precisions(drawn, _precisions(kernels))
     dots = [view.dots(kernel) for kernel in kernels]
     points = [point for by_level in dots for at_level in by_level.values() for point in at_level]
-    levels = [level.value for level in LEVELS if any(level in by_level for by_level in dots)]
+    levels = [level.value for level in MemoryLevel if any(level in by_level for by_level in dots)]
     counted = {
         (roof["kind"], roof["name"]) for roof in drawn if roof["source"] == CeilingSource.COUNTERS
     } | _without_dots(drawn, dots)

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 from ncuroof import wording
 from ncuroof.errors import MissingExtraError, UnknownNameError
 from ncuroof.present.analysed import Record
-from ncuroof.present.charts.figures import LEVELS, chart
+from ncuroof.present.charts.figures import chart
 from ncuroof.present.charts.group_dots import Dot, group_dots, verdict_title
 from ncuroof.present.charts.roof_labels import FONT_PX, Frame, roof_labels
 from ncuroof.present.charts.roofline_svg import GRID, INK, PAPER, SOFT
 from ncuroof.present.charts.views import FLOP, VIEWS, View
-from ncuroof.words import CeilingSource, Verdict
+from ncuroof.words import CeilingSource, MemoryLevel, Verdict
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -65,7 +65,7 @@ def roofline_figure(document: Record, *, device: int = 0, view: str = FLOP.name,
         raise MissingExtraError(f"roofline() needs plotly: {error}", hint="pip install 'ncuroof[plot]'") from error
     chosen = {each.name: each for each in VIEWS}[_known("view", view, [each.name for each in VIEWS])]
     device = _known("device", device, range(len(document["devices"]) or 1))
-    wanted = None if level is None else _known("memory level", level, [each.value for each in LEVELS])
+    wanted = None if level is None else _known("memory level", level, [each.value for each in MemoryLevel])
 
     kernels = [kernel for kernel in document["kernels"] if kernel["device"] == device and not kernel["failed"]]
     ceilings = [ceiling for ceiling in document[chosen.ceilings] if ceiling["device"] == device]

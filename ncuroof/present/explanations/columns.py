@@ -31,7 +31,7 @@ class Column:
 
     def expanded(self) -> Iterator[Column]:
         """Yield one column per level or precision where the name has a placeholder, else the column itself."""
-        for place, names in ((LEVEL, levels()), (PRECISION, precisions())):
+        for place, names in ((LEVEL, [level.value for level in MemoryLevel]), (PRECISION, precisions())):
             if place in self.name:
                 yield from (
                     Column(
@@ -44,11 +44,6 @@ class Column:
                 )
                 return
         yield self
-
-
-def levels() -> tuple[str, ...]:
-    """Return the memory levels, from the farthest from the SM to the nearest."""
-    return tuple(level.value for level in MemoryLevel)
 
 
 @cache

@@ -14,7 +14,7 @@ from ncuroof.diagnosis import Rules
 from ncuroof.metrics import Catalogue
 from ncuroof.metrics.families import title
 from ncuroof.present.analysed import Record
-from ncuroof.present.charts.figures import LEVELS, chart
+from ncuroof.present.charts.figures import chart
 from ncuroof.present.charts.views import FLOP, VIEWS, View
 from ncuroof.present.page.changes import arrows, changed_positions
 from ncuroof.present.page.interned import Cell, Texts
@@ -23,6 +23,7 @@ from ncuroof.present.page.launch_names import launch_names
 from ncuroof.present.page.launch_rows import LaunchRow, launch_rows, n_represented
 from ncuroof.present.page.whatif import scaling, targets
 from ncuroof.present.sentences.actions import gpu_time, most_worth
+from ncuroof.words import MemoryLevel
 
 DETAILS_PER_PART = 64
 """Number of launches whose details are unpacked together."""
@@ -52,7 +53,7 @@ def page_index(document: Record, rules: Rules, comparison: Record | None = None)
         "charts": _charts(document, texts, moved),
         "views": {view.name: view.label for view in VIEWS},
         "units": {view.name: {"intensity": view.intensity_unit, "rate": view.rate_unit} for view in VIEWS},
-        "levels": {level.value: wording.label(level.value) for level in LEVELS},
+        "levels": {level.value: wording.label(level.value) for level in MemoryLevel},
         "gpuTime": gpu_time(document["summary"]),
         "verdicts": {name: verdict.title for name, verdict in rules.verdicts.items()} | {"failed": "failed"},
         "findings": {finding["id"]: finding["title"] for kernel in kernels for finding in kernel["findings"]},
@@ -143,7 +144,8 @@ def _dots(kernels: Sequence[Record], view: View) -> dict[str, dict[str, list[Any
     """Return the dots of all launches by level, in their dominant precision; coordinates are None for a launch without a dot."""
     dots = [view.dots(kernel) for kernel in kernels]
     return {
-        level.value: _places([next(iter(each.get(level.value, ())), {}) for each in dots], view) for level in LEVELS
+        level.value: _places([next(iter(each.get(level.value, ())), {}) for each in dots], view)
+        for level in MemoryLevel
     }
 
 
