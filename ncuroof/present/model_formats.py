@@ -7,6 +7,7 @@ import io
 from collections.abc import Callable, Mapping
 
 from ncuroof.present.analysed import Record
+from ncuroof.present.charts.model_chart import to_model_page, to_model_svg
 from ncuroof.present.documents.json_text import json_text
 from ncuroof.present.texts.model import to_model_markdown, to_model_text
 
@@ -38,23 +39,11 @@ def _csv(document: Record) -> str:
     return held.getvalue()
 
 
-def _svg(document: Record) -> str:
-    from ncuroof.present.charts.model_chart import to_model_svg  # noqa: PLC0415
-
-    return to_model_svg(document)
-
-
-def _html(document: Record) -> str:
-    from ncuroof.present.charts.model_chart import to_model_page  # noqa: PLC0415
-
-    return to_model_page(document)
-
-
 MODEL_FORMATS: Mapping[str, Callable[[Record], str]] = {
     "term": to_model_text,
     "json": json_text,
     "md": to_model_markdown,
     "csv": _csv,
-    "svg": _svg,
-    "html": _html,
+    "svg": to_model_svg,
+    "html": to_model_page,
 }

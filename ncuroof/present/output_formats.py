@@ -13,6 +13,7 @@ from ncuroof.present.documents.analysis import document
 from ncuroof.present.documents.json_text import json_text
 from ncuroof.present.kernel_rows import kernel_rows
 from ncuroof.present.output import write_whole
+from ncuroof.present.tabular import to_csv, to_parquet
 
 
 def _html(analysis: Analysed) -> bytes:
@@ -32,14 +33,10 @@ def _markdown(analysis: Analysed) -> bytes:
 
 
 def _csv(analysis: Analysed) -> bytes:
-    from ncuroof.present.tabular import to_csv  # noqa: PLC0415
-
     return to_csv(kernel_rows(analysis))
 
 
 def _parquet(analysis: Analysed) -> bytes:
-    from ncuroof.present.tabular import to_parquet  # noqa: PLC0415
-
     return to_parquet(kernel_rows(analysis))
 
 
