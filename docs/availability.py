@@ -1,6 +1,6 @@
 """Reads `docs/availability.toml`, which chip has which counter, and writes the table of it that NVIDIA's tools list.
 
-Run `python docs/availability.py --ncu NCU --nvperf LIBRARY` after a change of the counters in `profiles/metrics.toml`; no GPU is
+Run `python docs/availability.py --ncu NCU --nvperf LIBRARY` after a change of the counters in `profiles/metrics/`; no GPU is
 needed. NCU is the command line of Nsight Compute; LIBRARY is `libnvperf_host.so` of the package nvidia-cuda-cupti, which also knows
 the chips that came later. A counter that either names for a chip is taken to be there. The file's other tables are kept by hand.
 """

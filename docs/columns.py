@@ -1,4 +1,4 @@
-"""Writes docs/columns.md: the columns of every table that ncuroof writes, from profiles/columns.toml and profiles/metrics.toml.
+"""Writes docs/columns.md: the columns of every table that ncuroof writes, from profiles/columns.toml and profiles/metrics/.
 
 `python docs/generate.py` runs it; the tests compare.
 """
@@ -23,7 +23,7 @@ The columns of the CSV and Parquet files that ncuroof writes. Units are base uni
 means *not known*; zero is a measured value. In CSV, lists are joined by semicolons, control characters are written as `\\u…`,
 line ends as spaces, and a quote precedes text that a spreadsheet would run as a formula. `ncuroof explain NAME` prints the same
 descriptions. Columns may be added; none is renamed or removed without a new schema number. Generated from
-[columns.toml](../profiles/columns.toml) and [metrics.toml](../profiles/metrics.toml) by `python docs/generate.py`.
+[columns.toml](../profiles/columns.toml) and [metrics/](../profiles/metrics) by `python docs/generate.py`.
 """
 _KERNELS = """## `ncuroof.kernels/1`
 

@@ -1,4 +1,4 @@
-"""Writes docs/quantities/, one page per quantity, from profiles/metrics.toml and docs/availability.toml; and docs/columns.md.
+"""Writes docs/quantities/, one page per quantity, from profiles/metrics/ and docs/availability.toml; and docs/columns.md.
 
 Run `python docs/generate.py` after changing either; the tests compare.
 """
@@ -54,7 +54,7 @@ _NAME = re.compile(r"(?<![\w./])[a-z]\w*(?:\.[a-z]\w*)+(?!\w)")
 
 _ABOUT = (
     "One page per quantity: the counters it comes from, which architectures have them, and what it does not count. In the "
-    "terminal, `ncuroof explain NAME` prints the same formulas. Generated from [metrics.toml](../../profiles/metrics.toml) and "
+    "terminal, `ncuroof explain NAME` prints the same formulas. Generated from [profiles/metrics/](../../profiles/metrics) and "
     "[availability.toml](../availability.toml) by `python docs/generate.py`."
 )
 _FIRST_WINS = (

@@ -64,18 +64,48 @@ def folder(name: str) -> Path:
 
 @contextmanager
 def profile_file(name: str) -> Iterator[dict[str, Any]]:
-    """Yield the parsed file `name` of `profiles/`; errors that its content causes in the `with` block name the file.
+    """Yield the content of `name` of `profiles/` (see `read_profile`); errors that it causes in the `with` block name the file.
 
     Raises:
-        ProfileError: the file is not valid TOML, or the block failed on a key that is missing or of the wrong type.
+        ProfileError: the content cannot be read, or the block failed on a key that is missing or of the wrong type.
     """
     try:
-        yield read_toml(folder("profiles") / name)
+        yield read_profile(name)
     except ProfileError:
         raise
     except (AttributeError, KeyError, TypeError, ValueError, re.error) as error:
         hint = "reinstall, or fix your change"
         raise ProfileError(f"{name}: a key is missing or of the wrong type: {error!r}", hint=hint) from error
+
+
+def read_profile(name: str) -> dict[str, Any]:
+    """Return the parsed file `name` of `profiles/`; a long one goes on in a folder: `rules.toml` in `rules/*.toml`.
+
+    Raises:
+        ProfileError: a file is not valid TOML, or two have the same entry.
+    """
+    first = folder("profiles") / name
+    content = read_toml(first)
+    for path in sorted(first.with_suffix("").glob("*.toml")):
+        _join(content, read_toml(path), where=f"{path.parent.name}/{path.name}")
+    return content
+
+
+def _join(content: dict[str, Any], more: Mapping[str, Any], *, where: str) -> None:
+    """Add the tables of one more file to those of the files before it, and their entries to tables that these have already.
+
+    Raises:
+        ProfileError: an entry stands in another file as well.
+    """
+    for name, value in more.items():
+        known = content.setdefault(name, value)
+        if known is value:
+            continue
+        if not (isinstance(known, dict) and isinstance(value, dict)):
+            raise ProfileError(f"{where}: another file has {name} as well")
+        if twice := known.keys() & value.keys():
+            raise ProfileError(f"{where}: another file has {name}.{min(twice)} as well")
+        known.update(value)
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,8 +15,8 @@ from ncuroof.diagnosis import load_rules
 from ncuroof.diagnosis.shared_rules import complete_findings
 from ncuroof.errors import ProfileError
 
-RULES = resources.folder("profiles") / "rules.toml"
-RAW = resources.read_toml(RULES)
+PROFILES = resources.folder("profiles")
+RAW = resources.read_profile("rules.toml")
 
 _PATTERNS = {"name", "not_name", "ranges"}
 _REFERENCES = {"base", "kernels", "not_kernels"}
@@ -121,9 +122,10 @@ def test_what_a_finding_refers_to_has_to_exist(finding: dict[str, Any]) -> None:
 
 
 def test_a_reference_to_nothing_is_reported_with_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = RULES.read_text(encoding="utf-8")
-    wrong = text.replace('\nbase = "loads_in_flight"\n', '\nbase = "absent"\n', 1)
-    (tmp_path / "rules.toml").write_text(wrong, encoding="utf-8")
+    shutil.copytree(PROFILES, tmp_path, dirs_exist_ok=True)
+    changed = tmp_path / "rules" / "waits_for_memory.toml"
+    text = changed.read_text(encoding="utf-8")
+    changed.write_text(text.replace('\nbase = "loads_in_flight"\n', '\nbase = "absent"\n', 1), encoding="utf-8")
     monkeypatch.setattr(resources, "folder", lambda _: tmp_path)
     with pytest.raises(ProfileError, match=r"rules\.toml: .*absent"):
         load_rules.__wrapped__()

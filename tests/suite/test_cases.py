@@ -9,17 +9,16 @@ import pytest
 from cases import CASES, HERE, Case, evaluate, load
 from suite_error import SuiteError
 
-from ncuroof.resources import read_toml
+from ncuroof.resources import read_profile
 from ncuroof.words import Precision, Verdict
 
-PROFILES = HERE.parents[1] / "profiles"
 SUITE = load()
 BY_ID = {case.id: case for case in SUITE.cases}
 SMS = 132
 
 
 def _limiters() -> set[str]:
-    rules, metrics = read_toml(PROFILES / "rules.toml"), read_toml(PROFILES / "metrics.toml")
+    rules, metrics = read_profile("rules.toml"), read_profile("metrics.toml")
     named = {limiter for finding in rules["finding"].values() for limiter in finding.get("limiters", ())}
     causes = {cause["limiter"] for cause in rules["latency_cause"]} - {"stall"}
     resources = {name for side in metrics["resource"].values() for name in side.values()}
@@ -32,7 +31,7 @@ def test_ids_are_unique_and_fit_a_file_name() -> None:
 
 
 def test_every_name_of_an_answer_exists() -> None:
-    findings = set(read_toml(PROFILES / "rules.toml")["finding"])
+    findings = set(read_profile("rules.toml")["finding"])
     limiters = _limiters()
     for case in SUITE.cases:
         assert set(case.verdicts) <= {verdict.value for verdict in Verdict}, case.id
