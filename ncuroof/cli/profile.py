@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,11 +19,12 @@ from ncuroof.cli.remote_plan import write_remote_plan
 from ncuroof.cli.report_path import in_a_place_of_its_own, page_to_be, wanted_report
 from ncuroof.collect.counts import counts_path
 from ncuroof.collect.doctor import this_machine
+from ncuroof.collect.interpreters import python_named_in, python_of_scripts
 from ncuroof.collect.machine import find_gpus, find_ncu, find_nsys, ncu_version
 from ncuroof.collect.plan import plan_collection
 from ncuroof.collect.plan_in_words import plan_lines
 from ncuroof.collect.preflight import preflight
-from ncuroof.collect.programs import Program, find_program
+from ncuroof.collect.programs import NamedPython, Program, find_program
 from ncuroof.collect.recording import Recorder
 from ncuroof.collect.report_paths import free_report, report_named
 from ncuroof.collect.request import Request, checked, parse_cover, parse_steps, refuse_what_is_given, split_words
@@ -123,7 +123,11 @@ def _choice(name: str, *choices: str, text: str) -> Callable[[Command], Command]
     metavar="NAME",
     help="Environment variable with the rank, for launchers other than torchrun, accelerate, deepspeed, mpirun, mpiexec, srun.",
 )
-@click.option("--python", metavar="PATH", help="Interpreter for .py scripts. Default: the one that runs ncuroof.")
+@click.option(
+    "--python",
+    metavar="PATH",
+    help="Interpreter for Python scripts. Default: the launcher's, or the one that runs ncuroof.",
+)
 @click.option(
     "--compute-capability",
     "capabilities",
@@ -191,8 +195,9 @@ def _recorder(words: tuple[str, ...], asked: dict[str, Any], *, quiet: bool) -> 
     program = find_program(
         words,
         settings,
-        python=asked["python"] or ("python3" if is_elsewhere else sys.executable),
+        python=asked["python"] or ("python3" if is_elsewhere else python_of_scripts(os.environ)),
         find=shutil.which,
+        named_python=_named_python(asked["python"], is_elsewhere=is_elsewhere),
         rank_variable=asked["rank_variable"],
     )
     request = _request(asked, ncu_words, words, program, settings, is_kept=is_elsewhere)
@@ -219,6 +224,15 @@ def _recorder(words: tuple[str, ...], asked: dict[str, Any], *, quiet: bool) -> 
         say=_silent if quiet else say,
         holds_kernel=holds_kernel,
     )
+
+
+def _named_python(given: str | None, *, is_elsewhere: bool) -> NamedPython:
+    """Return what says which Python runs an executable script: what its first line names, or --python; not for another machine."""
+    if is_elsewhere:
+        return lambda _: ()
+    if given is None:
+        return python_named_in
+    return lambda script: (given,) if python_named_in(script) else ()
 
 
 def _request(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ncuroof.collect.interpreters import is_python
 from ncuroof.collect.settings import Launcher, Settings, option_name
 from ncuroof.errors import ProfileRequestError
 
 _SCRIPT_SUFFIX = ".py"
-_PYTHON = re.compile(r"python[\d.]*[a-z]?")
 _MODULE = "-m"
 _MODULES = (_MODULE, "--module")
 _END = "--"
@@ -22,6 +21,7 @@ _PYTHONS_ENDING = "cmWXQ"
 
 _PYTHONS_LONG_WITH_VALUE = ("--check-hash-based-pycs",)
 Find = Callable[[str], str | None]
+NamedPython = Callable[[str], Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,17 +63,25 @@ class Program:
 
 
 def find_program(
-    words: Sequence[str], settings: Settings, *, python: str, find: Find, rank_variable: str | None = None
+    words: Sequence[str],
+    settings: Settings,
+    *,
+    python: str,
+    find: Find,
+    named_python: NamedPython = lambda _: (),
+    rank_variable: str | None = None,
 ) -> Program:
     """Return the program that `words` call.
 
-    A bare script runs with `python`. A call of a launcher is split into the launcher with its options and the rank's own words.
+    A bare script runs with `python`. A command that is a Python script itself (`trl`, `axolotl`) becomes a call of Python, so that
+    a runner can go in. A call of a launcher is split into the launcher with its options and the rank's own words.
 
     Args:
         words: the program and its arguments, as on a command line.
         settings: of profiles/collect.toml.
-        python: interpreter for scripts.
+        python: interpreter for scripts that name none.
         find: returns the path of an executable by name, or None (`shutil.which`).
+        named_python: returns the Python, with its options, that the first line of an executable names; empty if none.
         rank_variable: environment variable that holds the rank; needed for unknown launchers, overrides that of known ones.
 
     Raises:
@@ -82,15 +90,16 @@ def find_program(
     alone = _alone(words, python)
     n_words, launcher = _launcher(alone, settings)
     if launcher is None and rank_variable is None:
-        return alone
+        return _as_script(alone, find, named_python)
     words = alone.words
     place = _first_of_rank(words, n_words, launcher) if launcher else _first_program(words, find)
     before, rest = words[: place - (words[place - 1] == _END)], words[place:]
     if launcher is not None and launcher.own_program:
-        interpreter = words[0] if alone.script is not None else python
+        named = words if alone.script is not None else named_python(find(words[0]) or words[0])
+        interpreter = named[0] if named else python
         options, rest = _with_own_program(before[n_words:], rest, launcher, interpreter)
         before = (*before[:n_words], *options)
-    rank = _alone(rest, python)
+    rank = _as_script(_alone(rest, python), find, named_python)
     variable = rank_variable or (launcher.rank if launcher else None)
     may_lack_rank = launcher is not None and bool(launcher.own_program)
     return Program(tuple(before), rank.words, variable, rank.script, may_lack_rank)
@@ -99,10 +108,19 @@ def find_program(
 def _alone(words: Sequence[str], python: str) -> Program:
     if words[0].endswith(_SCRIPT_SUFFIX):
         return Program((), (python, *words), None, 1)
-    if _PYTHON.fullmatch(Path(words[0]).name):
+    if is_python(words[0]):
         plain, script = _python_call(words)
         return Program((), plain, None, script)
     return Program((), tuple(words), None, None)
+
+
+def _as_script(program: Program, find: Find, named_python: NamedPython) -> Program:
+    """Return a call of Python where the program is an executable whose first line names one."""
+    path = find(program.words[0]) if program.script is None else None
+    python = named_python(path) if path is not None else ()
+    if path is None or not python:
+        return program
+    return Program((), (*python, path, *program.words[1:]), None, len(python))
 
 
 def _python_call(words: Sequence[str]) -> tuple[tuple[str, ...], int | None]:

@@ -80,6 +80,31 @@ def test_programs(words: tuple[str, ...], expected: Program) -> None:
     assert find(*words) == expected
 
 
+NAMED = {"/bin/trl": ("/w/python", "-E"), "/bin/torchrun": ("/w/python", "-E"), "/bin/train.sh": ()}
+"""By first lines of executables."""
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("trl", "sft", "--x"), Program((), ("/w/python", "-E", "/bin/trl", "sft", "--x"), None, 2)),
+        (("train.sh", "--x"), Program((), ("train.sh", "--x"), None, None)),
+        (("absent", "--x"), Program((), ("absent", "--x"), None, None)),
+        (("train.py",), Program((), ("/v/python", "train.py"), None, 1)),
+        (("python", "train.py"), Program((), ("python", "train.py"), None, 1)),
+        (("torchrun", "train.py"), Program(("torchrun", "--no-python"), ("/w/python", "-u", "train.py"), "RANK", 2, may_lack_rank=True)),
+        (("mpirun", "-n", "2", "trl", "sft"), Program(("mpirun", "-n", "2"), ("/w/python", "-E", "/bin/trl", "sft"), "OMPI_COMM_WORLD_RANK", 2)),
+    ],
+)  # fmt: skip
+def test_an_executable_that_names_python_is_a_script(words: tuple[str, ...], expected: Program) -> None:
+    found = {"trl": "/bin/trl", "torchrun": "/bin/torchrun", "train.sh": "/bin/train.sh"}.get
+    named = {**NAMED, "torchrun": ()}
+    assert (
+        find_program(words, load_settings(), python="/v/python", find=found, named_python=lambda path: named[path])
+        == expected
+    )
+
+
 def test_a_launcher_that_is_not_known_is_told_by_its_variable() -> None:
     assert find("jsrun", "-r", "1", "./app", rank_variable="MY_RANK") == Program(
         ("jsrun", "-r", "1"), ("./app",), "MY_RANK", None
