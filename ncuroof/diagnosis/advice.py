@@ -8,8 +8,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+import polars as pl
+
 from ncuroof.diagnosis.conditions import Condition
 from ncuroof.metrics.families import LIBRARY, USER, lineage
+from ncuroof.metrics.names import matches
 
 _pattern = cache(re.compile)
 
@@ -25,6 +28,7 @@ class Variant:
         ranges: regular expression to find in the open NVTX ranges, outermost first, one per line.
         is_from_pytorch: only kernels that PyTorch launches.
         all_of: conditions that their quantities must meet.
+        without_gain: it asks for another change than the one that the finding's gain bounds, so that no gain is stated.
     """
 
     family: str
@@ -33,12 +37,19 @@ class Variant:
     ranges: str = ""
     is_from_pytorch: bool = False
     all_of: tuple[Condition, ...] = ()
+    without_gain: bool = False
 
     def holds(self, name: str, ranges: str, *, is_from_pytorch: bool, quantities: Mapping[str, Any]) -> bool:
         """Return whether the variant applies to a kernel of its family with this name, these ranges, caller and quantities."""
         texts = ((self.name, name), (self.ranges, ranges))
         is_match = self.is_from_pytorch <= is_from_pytorch and all(_pattern(each).search(text) for each, text in texts)
         return is_match and all(condition.holds_for(quantities) for condition in self.all_of)
+
+    def applies(self) -> pl.Expr:
+        """Return whether the variant applies to each kernel of a table with `family`, `name` and quantities; ranges are not looked at."""
+        named = [matches(pl.col("name"), self.name)] if self.name else []
+        conditions = (condition.holds() for condition in self.all_of)
+        return pl.all_horizontal(pl.col("family") == self.family, *named, *conditions).fill_null(value=False)
 
     def where(self) -> str:
         """Return in words which kernels of the family it applies to."""
@@ -96,6 +107,11 @@ class Advice:
             if (advice := next(filter(None, texts), None)) is not None:
                 return advice
         return self._own(USER, applicable) or self.by_family[USER]
+
+    def is_without_gain(self) -> pl.Expr:
+        """Return whether a kernel gets advice without a gain: that of the first variant that applies, if it is one."""
+        decided = [pl.when(variant.applies()).then(pl.lit(variant.without_gain)) for variant in self.variants]
+        return pl.coalesce(*decided, pl.lit(value=False))
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """Yield pairs: which kernels a text is for, and the text."""

@@ -18,7 +18,7 @@ COMPUTE_UNITS = ("fp64", "tensor", "fp32", "fp16", "xu", "alu", "lsu", "issue")
 """Units of each side: the busiest known one replaces the side's total where that is missing. Each name is also a limiter."""
 
 _STALL = "stall"
-_RANK = "rank"
+_RANK, _OF_LIMITER = "rank", "is_of_limiter"
 _WORTH, _IS_LARGEST = "worth_ns", "is_largest"
 _OVERRIDES, _FIRST, _NAMES_LIMITER, _CAUSE, _GENERAL = range(5)
 """Ranks that order the findings of a kernel, lowest first."""
@@ -83,7 +83,8 @@ def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     """Return FINDINGS, kernel by kernel, by rank and then by gain.
 
     Ranks: findings that override the rest, those that stand first, the one that names a latency-bound kernel's limiter, other
-    causes, general findings. Where a finding overrides the rest, no finding of the kernel has a gain.
+    causes, general findings. Of equal gains, and of findings without one, those about the kernel's limiter come first. Where a
+    finding overrides the rest, no finding of the kernel has a gain, but they stay in this order.
 
     Args:
         diagnosed: one row per kernel: quantities, `verdict`, `limiter`, and the columns of `add_firing`.
@@ -95,12 +96,13 @@ def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     mosts = [_most(*kind).alias(_MOST.format(*kind)) for kind in kinds]
     rows = diagnosed.with_columns(mosts).lazy()
     parts = [_rows(rows, finding, rules, frozenset(diagnosed.columns)) for finding in findings]
-    table = pl.concat(parts) if parts else pl.LazyFrame(schema={**FINDINGS, _RANK: pl.Int32})
+    table = pl.concat(parts) if parts else pl.LazyFrame(schema={**FINDINGS, _RANK: pl.Int32, _OF_LIMITER: pl.Boolean})
+    ranked = table.with_columns(_outweighing(rules).alias(_RANK))
+    order = {"id": False, _RANK: False, "gain_ns": True, _OF_LIMITER: True}
+    ordered = ranked.sort(*order, descending=list(order.values()), nulls_last=True, maintain_order=True)
     is_overridden = (pl.col(_RANK) == _OVERRIDES).any().over("id")
-    with_valid_gains = table.with_columns(pl.when(~is_overridden).then("gain_ns"))
-    ranked = with_valid_gains.with_columns(_outweighing(rules).alias(_RANK))
-    ordered = ranked.sort("id", _RANK, "gain_ns", descending=[False, False, True], nulls_last=True, maintain_order=True)
-    return _tell_most_worth(ordered).pipe(conform, FINDINGS).collect()
+    with_valid_gains = ordered.with_columns(pl.when(~is_overridden).then("gain_ns"))
+    return _tell_most_worth(with_valid_gains).pipe(conform, FINDINGS).collect()
 
 
 def _outweighing(rules: Rules) -> pl.Expr:
@@ -203,6 +205,7 @@ def _rows(diagnosed: pl.LazyFrame, finding: Finding, rules: Rules, known: frozen
             "waste_bytes"
         ),
         _rank(finding, rules).alias(_RANK),
+        pl.col("limiter").is_in(finding.limiters).alias(_OF_LIMITER),
     )
 
 
@@ -235,6 +238,8 @@ def _gain_frac(finding: Finding, known: frozenset[str]) -> pl.Expr:
         gain = pl.when(pl.col("limiter") == limiter).then(_value(formula, known)).otherwise(gain)
     if finding.removes_launch:
         return gain
+    if any(variant.without_gain for variant in finding.advice.variants):
+        gain = pl.when(~finding.advice.is_without_gain()).then(gain)
     kind = finding.relieves_both_sides, finding.changes_arithmetic
     wasted = finding.waste_by_level.get("dram")
     saved = _value(wasted, known) / pl.col("traffic_bytes.dram")

@@ -58,6 +58,9 @@ def test_of_a_full_alu_nothing_is_claimed_where_it_may_be_at_its_roof(
     assert gain_of("integer_pipe", "alu", known) == gain_frac
 
 
+_OF_BUSY_DRAM = {"utilisation.dram": 0.7, "scheduler.dram_busy_frac": 0.72}
+
+
 def gain_of(finding: str, limiter: str, known: dict[str, float | None]) -> float | None:
     """Return what share of the duration a finding promises a kernel with this limiter."""
     frame = row_for(RULES.findings[finding], **known).with_columns(limiter=pl.lit(limiter))
@@ -70,6 +73,31 @@ def test_of_busy_dram_there_is_either_headroom_or_a_roof(busy: float) -> None:
     known = {"utilisation.dram": min(busy, 0.85), "scheduler.dram_busy_frac": busy}
     found_of_dram = {"dram_headroom", "dram_roof"} & names("dram_roof", limiter="dram", **known)
     assert found_of_dram == {"dram_roof" if busy >= 0.89 else "dram_headroom"}
+
+
+@pytest.mark.parametrize(
+    ("family", "name", "known", "gain_frac"),
+    [
+        ("user", "stream", {}, 1 - 0.72 / 0.98),
+        ("user", "stream", {"access.async_copy_frac": 0.48}, 1 - 0.72 / 0.98),
+        ("user", "stream", {"access.async_copy_frac": 0.52}, None),  # the advice: fewer bytes
+        ("cutlass", "stream", {"access.async_copy_frac": 0.52}, 1 - 0.72 / 0.98),  # the advice: more stages
+        ("pytorch", _VECTORIZED.format("float"), {}, None),
+        ("pytorch", "void at::native::vectorized_layer_norm_kernel<float>", {}, 1 - 0.72 / 0.98),
+        ("pytorch", "void at::native::reduce_kernel<512>", {}, 1 - 0.72 / 0.98),
+        ("pytorch_foreach", "multi_tensor_apply_kernel", {}, None),
+        ("cublas", "gemm", {}, 1 - 0.72 / 0.98),
+        ("cublas_gemv", "gemv2T", {}, None),
+    ],
+)
+def test_no_gain_is_stated_where_the_advice_is_another_change(
+    family: str, name: str, known: dict[str, float], gain_frac: float | None
+) -> None:
+    row = row_for(RULES.findings["dram_headroom"], **_OF_BUSY_DRAM, **known)
+    row = row.with_columns(limiter=pl.lit("dram"), family=pl.lit(family), name=pl.lit(name))
+    rows = collect_findings(add_firing(row, RULES.findings.values()), RULES)
+    (gain_ns,) = rows.filter(pl.col("finding") == "dram_headroom")["gain_ns"]
+    assert gain_ns == (None if gain_frac is None else pytest.approx(gain_frac * 1e6))
 
 
 def test_tensor_cores_do_not_shorten_the_time_in_which_no_block_runs() -> None:
