@@ -46,7 +46,7 @@ class Variant:
         return is_match and all(condition.holds_for(quantities) for condition in self.all_of)
 
     def applies(self) -> pl.Expr:
-        """Return whether the variant applies to each kernel of a table with `family`, `name` and quantities; ranges are not looked at."""
+        """Return whether the variant applies to each kernel of a table with `family`, `name` and quantities, in any ranges."""
         named = [matches(pl.col("name"), self.name)] if self.name else []
         conditions = (condition.holds() for condition in self.all_of)
         return pl.all_horizontal(pl.col("family") == self.family, *named, *conditions).fill_null(value=False)

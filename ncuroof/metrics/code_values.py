@@ -8,6 +8,7 @@ from math import prod
 import polars as pl
 
 from ncuroof.ingest import BY_LANE, RawReport
+from ncuroof.metrics.quantities import CounterTable
 
 LOADS_BY_CODE, ATOMIC_WAIT = "access.loads_by_code", "access.atomic_wait_frac"
 
@@ -54,6 +55,11 @@ _N_PER_DIVISION = 8
 one code has nine divisions fewer than another, it has 63 DFMA and 12 DMUL fewer."""
 
 _WARP = 32
+_RETURNING_ATOMICS = "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum"
+_SAMPLED = "check.sampled_frac"
+_LEAST_SAMPLED_FRAC = 0.6
+"""Least share of a kernel's cycles that samples have to cover to stand for all of it; as for the caveat `sampled_in_part`."""
+
 _LEAST_SAMPLES = 30
 _LEAST_KNOWN_FRAC = 0.5
 """Least share of the samples waiting for data that lie at instructions for which the code says what they wait for.
@@ -83,6 +89,16 @@ def _of_instructions(report: RawReport, waits: Collection[str]) -> list[pl.Serie
     names = (LOADS_BY_CODE, ATOMIC_WAIT, MOST_EXECUTIONS, WIDE_CONFLICTS)
     unknown = (pl.lit(None, pl.Float64).alias(name) for name in names if name not in known)
     return values.with_columns(unknown).select(names).get_columns()
+
+
+def sampled_atomic_wait(table: CounterTable) -> pl.Expr:
+    """Return ATOMIC_WAIT where the samples behind it cover the kernel, else null.
+
+    Without atomics that return a result no warp waits for one, whatever was sampled.
+    """
+    is_partial = (pl.col(_SAMPLED) < _LEAST_SAMPLED_FRAC).fill_null(value=False)
+    has_none = table.counter_or_null(_RETURNING_ATOMICS) == 0
+    return pl.when(has_none).then(0.0).when(~is_partial).then(ATOMIC_WAIT).alias(ATOMIC_WAIT)
 
 
 def _waits(instructions: pl.DataFrame, waits: Collection[str]) -> dict[str, pl.Expr]:

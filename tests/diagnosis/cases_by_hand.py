@@ -109,11 +109,11 @@ CASES = [
     ),
     Case(
         "atomic_results", "latency", "atomics",
-        {"stalls.long_scoreboard": 0.23, "access.atomic_wait_frac": 0.3, "check.sampled_frac": 0.61, "scheduler.working_frac": 0.8,
+        {"stalls.long_scoreboard": 0.23, "access.atomic_wait_frac": 0.3, "scheduler.working_frac": 0.8,
          "utilisation.headroom": 0.9},
         0.23 * 0.3 * 0.8,
         {"stalls.long_scoreboard": (0.17,), "access.atomic_wait_frac": (0.2,)},
-        (("utilisation.headroom", 0.05, 0.05), ("check.sampled_frac", 0.59, None)),  # samples of a part say little of the whole
+        (("utilisation.headroom", 0.05, 0.05),),
     ),
     waiting("stall_short_scoreboard", "short_scoreboard", access__shared_wavefronts=(0,)),
     waiting("stall_mio_throttle", "mio_throttle", scheduler__xu_queue_frac=(0.35,)),
@@ -130,7 +130,7 @@ CASES = [
     waiting("stall_barrier", "barrier", stalls__gmma=(0.012,)),
     Case(
         "stall_full_queues", "latency", "long_scoreboard",
-        {"stalls.long_scoreboard": 0.35, "check.sampled_frac": 0.61, "scheduler.memory_queue_frac": 0.33,
+        {"stalls.long_scoreboard": 0.35, "scheduler.memory_queue_frac": 0.33,
          "scheduler.working_frac": 0.8,
          "utilisation.headroom": 0.9},
         0.28,
@@ -139,7 +139,7 @@ CASES = [
     ),
     Case(
         "stall_overlapping_loads", "latency", "long_scoreboard",
-        {"stalls.long_scoreboard": 0.35, "check.sampled_frac": 0.61, "access.loads_by_code": 4.4, "scheduler.working_frac": 0.8,
+        {"stalls.long_scoreboard": 0.35, "access.loads_by_code": 4.4, "scheduler.working_frac": 0.8,
          "utilisation.headroom": 0.9},
         0.28,
         {"stalls.long_scoreboard": (0.28,), "access.loads_by_code": (3.6,), "access.bulk_copy_frac": (0.55,),

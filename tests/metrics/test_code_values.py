@@ -94,6 +94,29 @@ def test_waits_for_atomics_are_told_from_those_for_loads() -> None:
     assert measure((raw_report(counters),)).kernels["access.atomic_wait_frac"].to_list() == [None]
 
 
+@pytest.mark.parametrize(("n_samples", "is_known"), [(59.0, False), (61.0, True)])
+def test_samples_of_a_kernels_beginning_do_not_stand_for_all_of_it(n_samples: float, *, is_known: bool) -> None:
+    # of 1 000 cycles on each of 10 SMs, a sample per 100 cycles and SM covers all
+    sampling = {
+        "smsp__pcsamp_sample_count": n_samples,
+        "smsp__pcsamp_interval_cycles": 100.0,
+        "sm__cycles_active.avg": 1_000.0,
+        "device__attribute_multiprocessor_count": 10.0,
+        "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum": 7.0,
+    }
+    found = report((0, 2, 300.0), (0, None, 100.0), counters=sampling)
+    found = replace(found, instructions=found.instructions.with_columns(waits_for_atomic=pl.Series([False, True])))
+    kernel = measure((found,)).kernels.row(0, named=True)
+    assert kernel["access.loads_by_code"] == 2.0
+    assert kernel["access.atomic_wait_frac"] == (pytest.approx(0.25) if is_known else None)
+
+
+@pytest.mark.parametrize(("n_atomics", "frac"), [(0.0, 0.0), (1.0, None)])
+def test_without_atomics_that_return_a_result_no_warp_waits_for_one(n_atomics: float, frac: float | None) -> None:
+    counters = {"gpu__time_duration.sum": 1e6, "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum": n_atomics}
+    assert measure((raw_report(counters),)).kernels["access.atomic_wait_frac"].to_list() == [frac]
+
+
 @pytest.mark.parametrize(
     ("instructions", "n_executions"),
     [
