@@ -168,6 +168,13 @@ CASES = [
          "scheduler.unequal_frac": (0.12,)},
         (("occupancy.empty_frac", 0.1, 0.1), ("occupancy.tail_frac", 0.9, 0.3), ("utilisation.l2", 0.9, 0.1)),
     ),
+    Case(  # little, but measured
+        "tail_wave", "compute", "issue",
+        {"occupancy.waves": 6.4, "occupancy.tail_frac": 0.06, "occupancy.idle_tail_frac": 0.055, "utilisation.busiest": 0.7,
+         "occupancy.empty_frac": 0.055},
+        0.055,
+        {"occupancy.idle_tail_frac": (0.04, None)},
+    ),
     Case(
         "almost_no_data", "overhead", "launch",
         {"access.idle_warp_frac": 0.995, "occupancy.waves": 0.25},

@@ -93,6 +93,15 @@ def test_shared_memory_for_one_more_block_is_a_whole_share() -> None:
     )
 
 
+def test_shared_memory_is_told_without_what_the_driver_adds() -> None:
+    # CUDA reserves 1 KiB per block: an author who asks for 53.5 KiB gets three blocks, with 54.5 KiB two
+    row = _row(32, 128, shared_bytes=81920) | {"launch.own_shared_bytes_per_block": 80896.0}
+    said = limiters_in_words(["shared_memory"], row)
+    assert said.startswith("shared memory (79 KiB per block; at 53.5 KiB one more block fits, 18.8 % occupancy")
+    said = limiters_in_words(["shared_memory"], row | {"launch.own_shared_bytes_per_block": None})
+    assert said.startswith("shared memory (80 KiB per block with the driver's; at 54.5 KiB one more block fits")
+
+
 def test_only_what_hinders_is_told_with_what_it_takes() -> None:
     row = _row(64, 256)  # 4 blocks; five need 10 warps per scheduler, 1638 registers each: 6 · 256 / 32 = 48
     by_registers = (

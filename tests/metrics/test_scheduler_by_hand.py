@@ -88,6 +88,10 @@ ROWS: list[ByHand] = [
     ("scheduler.own_sm_active_frac", {**_active(150, 600), **A_THIRD_OF_SMS}, 0.75),
     ("scheduler.own_sm_active_frac", {**_active(300, 600), **A_THIRD_OF_SMS}, 1),
     ("scheduler.own_sm_active_frac", _active(150, 600), 0.25),
+    *(  # half a wave of five is empty: 0.1
+        ("occupancy.idle_tail_frac", {**_active(n_active, 600), "launch__waves_per_multiprocessor": 4.5}, idle)
+        for n_active, idle in ((540, 0.1), (545, 55 / 600), (547, None), (535, 65 / 600), (533, None))
+    ),
     ("scheduler.any_sm_frac", {**_active(12, 600), ALL_SMS: 10}, 0.2),
     ("scheduler.any_sm_frac", {**_active(120, 600), ALL_SMS: 10}, 1),
     # the longest SM, the GPCs' cycles, or 2 of 10 µs for the launch

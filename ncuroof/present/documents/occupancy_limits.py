@@ -69,8 +69,17 @@ def _one_more(limiter: str, row: Mapping[str, Any]) -> str:
     if limiter == "shared_memory":
         now, then = row["launch.shared_bytes_per_block"], row["occupancy.shared_bytes_for_one_more_block"]
         if _is_reachable(now, then):
-            return f" ({wording.kibibytes(now)} per block; at {wording.kibibytes(then)} one more block fits{_occupancies(row)})"
+            of_driver = _of_driver(row)
+            own, fits = (wording.kibibytes(each - (of_driver or 0)) for each in (now, then))
+            whose = " with the driver's" if of_driver is None else ""
+            return f" ({own} per block{whose}; at {fits} one more block fits{_occupancies(row)})"
     return ""
+
+
+def _of_driver(row: Mapping[str, Any]) -> float | None:
+    """Return the shared memory that the driver reserves per block, in bytes; None if not known."""
+    whole, own = row["launch.shared_bytes_per_block"], row["launch.own_shared_bytes_per_block"]
+    return None if own is None or own > whole else float(whole - own)
 
 
 def _occupancies(row: Mapping[str, Any]) -> str:
