@@ -29,7 +29,7 @@ _THING_TO_DO = re.compile(
     r"(?i)(?:Accumulate|Allocate|Allow|Alternate|Ask|Balance|Batch|Break|Bring|Build|Call|Check|Choose|Coalesce|"
     r"Collect|Combine|Compare|Configure|Convert|Create|Do|Draw|Fill|Fuse|Generate|Give|Have|"
     r"Instantiate|Issue|Keep|Launch|Leave|Let|Load|Look|Lower|Make|Mend|Move|Multiply|Order|Overlap|Pad|Pass|"
-    r"Process|Raise|Read|Reduce|Replay|Run|Scan|See|Send|Sort|Split|Spend|Spread|Store|Take|Try|Use|Wait|"
+    r"Process|Raise|Read|Reduce|Replay|Run|Scan|See|Send|Sort|Split|Spend|Spread|Store|Synchronise|Take|Try|Use|Wait|"
     r"Write)\b"
 )
 """Imperatives that an advice may begin with; a new one is to be read before it is added."""

@@ -163,7 +163,7 @@ def test_a_formula_says_on_which_gpus_it_holds() -> None:
         ("bandwidth.dram.frac", "bandwidth.dram.frac: column, share", "Roof traffic of dram over its peak"),
         ("intensity.<level>", "intensity.<level>: column, flop/byte", "Arithmetic intensity at <level>"),
         ("alu", "alu: limiter", "The ALU pipe: integer"),
-        ("dram", "dram: limiter", "Findings for kernels that it limits: uncoalesced_global_load,"),
+        ("dram", "dram: limiter", "Findings for kernels that it limits: cold_l2,"),
         ("grid", "grid: column", "grid: limiter\n\nThe grid has too few blocks"),
     ],
 )

@@ -25,5 +25,5 @@ def _copy(duration_ns: float, dram: float) -> dict[str, float]:
 def test_launches_of_a_group_save_what_they_save_together() -> None:
     report = raw_report(_copy(1e6, 70.0), _copy(3e6, 80.0), names=["copy", "copy"])
     (line,) = brief(Reports((report,)).analyse()).kernels
-    # Until DRAM is 90 % busy: 1 - 70 / 90 of 1 ms and 1 - 80 / 90 of 3 ms are 0.556 ms of 4 ms; the longer launch alone has 11.1 %.
-    assert (line.n_launches, line.gain) == (2, "up to 13.9 % of its time")
+    # Until DRAM is 98 % busy: 1 - 70 / 98 of 1 ms and 1 - 80 / 98 of 3 ms are 0.837 ms of 4 ms; the longer launch alone has 18.4 %.
+    assert (line.n_launches, line.gain) == (2, "up to 20.9 % of its time")

@@ -137,7 +137,7 @@ def test_launches_of_a_part_keep_their_numbers_and_their_counters(browser, tmp_p
     browser.wait_for("document.getElementById('detail-title').textContent === '#3 b'")
     assert recorded_counters(browser, 1) == [["gpu__time_duration.sum", "1003"]]
     assert browser.run("document.querySelector('.remark').textContent").startswith(
-        "Only kernels matching 'b': 2 of 4 launches"
+        "Only kernels matching 'b': 2 of the run's 4 launches"
     )
     assert browser.complaints == []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from html import unescape
 from typing import Any
 
 import pytest
@@ -14,24 +15,28 @@ from ncuroof.present.sentences.selection import selection_sentence
 from tests.support import demo
 
 ALL: dict[str, Any] = {"kernel": None, "nvtx": None, "skip": 0, "count": None, "of_n_kernels": 69}
-END = "totals, shares and savings are theirs"
+END = "all totals, shares and savings are of these"
 
 
 @pytest.mark.parametrize(
     ("selection", "sentence"),
     [
-        ({"kernel": "gemm"}, f"only kernels matching 'gemm': 3 of 69 launches, 12.5 % of the GPU time; {END}"),
+        (
+            {"kernel": "gemm"},
+            f"only kernels matching 'gemm': 3 of the run's 69 launches, 12.5 % of its GPU time; {END}",
+        ),
         (
             {"nvtx": "mlp"},
-            f"only launches in NVTX ranges matching 'mlp': 3 of 69 launches, 12.5 % of the GPU time; {END}",
+            f"only launches in NVTX ranges matching 'mlp': 3 of the run's 69 launches, 12.5 % of its GPU time; {END}",
         ),
         (
             {"kernel": "a", "nvtx": "b", "skip": 2, "count": 3},
-            "only kernels matching 'a' in NVTX ranges matching 'b' (2 skipped, at most 3): 3 of 69 launches, "
-            f"12.5 % of the GPU time; {END}",
+            "only kernels matching 'a' in NVTX ranges matching 'b' (without the first 2, at most 3): 3 of the run's 69 launches, "
+            f"12.5 % of its GPU time; {END}",
         ),
-        ({"count": 3, "duration_frac": None}, f"only launches (at most 3): 3 of 69 launches; {END}"),
-        ({"kernel": "\x1b[31m", "of_n_kernels": 1}, None),
+        ({"count": 3, "duration_frac": None}, f"only launches (at most 3): 3 of the run's 69 launches; {END}"),
+        ({"kernel": "gemm", "of_n_kernels": 3}, "kernels matching 'gemm': all of the run's launches"),
+        ({"kernel": "\x1b[31m", "of_n_kernels": 9}, None),
     ],
 )
 def test_what_is_shown_of_the_run(selection: dict[str, Any], sentence: str | None) -> None:
@@ -52,9 +57,9 @@ def test_shares_are_of_the_selected_time() -> None:
 @pytest.mark.parametrize("form", ["term", "md", "html"])
 def test_every_text_says_so_first(form: str) -> None:
     analysis = ncuroof.read(demo.REPORT).analyse()
-    said = ": 2 of 17 launches"
-    assert said in " ".join(render(analysis.select(count=2), form).decode().split())
-    assert said not in " ".join(render(analysis, form).decode().split())
+    said = ": 2 of the run's 17 launches"
+    assert said in " ".join(unescape(render(analysis.select(count=2), form).decode()).split())
+    assert said not in " ".join(unescape(render(analysis, form).decode()).split())
     assert "run's GPU time" not in render(analysis.select(count=2), form).decode()
 
 

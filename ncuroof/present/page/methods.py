@@ -49,7 +49,10 @@ def methods(document: Record, rules: Rules) -> Methods:
         definitions=sorted(definitions),
         verdicts=[(verdict.title, verdict.doc) for verdict in rules.verdicts.values()],
         questions=[(node.question, _condition(node.condition)) for node in rules.nodes],
-        severities=[(name, wording.threshold(value, "share")) for name, value in rules.severity.items()],
+        severities=[
+            ("low" if name == "least" else name, wording.threshold(value, "share"))
+            for name, value in rules.severity.items()
+        ],
         caveats=[
             (
                 wording.label(name),

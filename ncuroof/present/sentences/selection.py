@@ -21,13 +21,15 @@ def selection_sentence(summary: Record) -> str:
     kernel, nvtx, skip, count = (selection[key] for key in ("kernel", "nvtx", "skip", "count"))
     which = [f"kernels matching {_quoted(kernel)}" if kernel is not None else "launches"]
     which += [f"in NVTX ranges matching {_quoted(nvtx)}"] if nvtx is not None else []
-    numbers = [f"{skip} skipped"] if skip else []
+    numbers = [f"without the first {skip}"] if skip else []
     numbers += [f"at most {count}"] if count is not None else []
     which += [f"({', '.join(numbers)})"] if numbers else []
-    share = f", {wording.share(selection['duration_frac'])} of the GPU time" if selection["duration_frac"] else ""
+    if summary["n_kernels"] == selection["of_n_kernels"]:
+        return f"{' '.join(which)}: all of the run's launches"
+    share = f", {wording.share(selection['duration_frac'])} of its GPU time" if selection["duration_frac"] else ""
     return (
-        f"only {' '.join(which)}: {summary['n_kernels']} of {wording.launches(selection['of_n_kernels'])}{share}; "
-        "totals, shares and savings are theirs"
+        f"only {' '.join(which)}: {summary['n_kernels']} of the run's {wording.launches(selection['of_n_kernels'])}{share}; "
+        "all totals, shares and savings are of these"
     )
 
 
