@@ -16,6 +16,7 @@ from ncuroof.metrics.families import title
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import chart
 from ncuroof.present.charts.views import FLOP, VIEWS, View
+from ncuroof.present.explanations.limiters import limiter_label
 from ncuroof.present.page.changes import arrows, changed_positions
 from ncuroof.present.page.interned import Cell, Texts
 from ncuroof.present.page.kernel_detail import RANGE_MARK, SECTIONS, KernelDetails
@@ -106,7 +107,7 @@ def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
         "device": [kernel["device"] for kernel in kernels],
         "failed": [bool(kernel["failed"]) for kernel in kernels],
         "verdict": [kernel["verdict"] for kernel in kernels],
-        "limiter": [_cell(wording.label(name) if (name := kernel["limiter"]) else None, texts) for kernel in kernels],
+        "limiter": [_cell(limiter_label(kernel), texts) for kernel in kernels],
         "family": [kernel["family"] for kernel in kernels],
         "precision": [kernel["dominant_precision"] for kernel in kernels],
         "range": [texts.add(RANGE_MARK.join(kernel["nvtx"] or ())) for kernel in kernels],

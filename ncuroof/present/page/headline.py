@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ncuroof import wording
 from ncuroof.diagnosis import Rules
 from ncuroof.present.analysed import Record
-from ncuroof.present.explanations.limiters import in_plain_words
+from ncuroof.present.explanations.limiters import limiter_in_plain_words
 from ncuroof.present.page.launch_names import launch_names
 from ncuroof.present.sentences.actions import PER_WORK, gpu_time, together
 from ncuroof.present.sentences.collect_options import (
@@ -59,15 +59,16 @@ def _bound_by(document: Record, rules: Rules, of_time: str) -> str:
 
 def _mostly_by(document: Record, verdict: str) -> str:
     """Return the limiter with the most time among the kernels of a verdict, in parentheses, or nothing."""
-    time_by_limiter: dict[str, float] = {}
+    time_by_limiter: dict[str, float] = {}  # in plain words
     for kernel in document["kernels"]:
         if kernel["verdict"] == verdict and kernel["limiter"] and kernel["duration_ns"]:
             time_ns = kernel["duration_ns"] * kernel.get("weight", 1.0)
-            time_by_limiter[kernel["limiter"]] = time_by_limiter.get(kernel["limiter"], 0.0) + time_ns
+            limiter = limiter_in_plain_words(kernel)
+            time_by_limiter[limiter] = time_by_limiter.get(limiter, 0.0) + time_ns
     if not time_by_limiter or verdict == "overhead":
         return ""
-    limiter = max(time_by_limiter, key=lambda name: time_by_limiter[name])
-    return f" ({'mostly ' if len(time_by_limiter) > 1 else ''}{in_plain_words(limiter)})"
+    most = max(time_by_limiter, key=lambda words: time_by_limiter[words])
+    return f" ({'mostly ' if len(time_by_limiter) > 1 else ''}{most})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from ncuroof.metrics import Catalogue, quantity_unit
 from ncuroof.metrics.families import title
 from ncuroof.present.analysed import Record
 from ncuroof.present.documents.kernels import ABOVE_ROOF
+from ncuroof.present.explanations.limiters import limiter_label
 from ncuroof.present.page.flip import flip_sentence
 from ncuroof.present.page.interned import Cell, Texts
 from ncuroof.present.page.point_rows import flop_points, instruction_points
@@ -132,8 +133,8 @@ class KernelDetails:
 
     def _summary(self, kernel: Record) -> Cell:
         parts = []
-        if kernel["limiter"]:
-            parts.append(f"limited by {wording.label(kernel['limiter'])}")
+        if (limiter := limiter_label(kernel)) is not None:
+            parts.append(f"limited by {limiter}")
         parts.append(f"{kernel['confidence']} confidence")
         if kernel["side"]:
             sides = {"memory": "left of the ridge", "near_ridge": "near the ridge", "compute": "right of the ridge"}

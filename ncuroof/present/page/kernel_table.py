@@ -9,6 +9,7 @@ from typing import Annotated
 from ncuroof import wording
 from ncuroof.diagnosis import Rules
 from ncuroof.present.analysed import Record
+from ncuroof.present.explanations.limiters import limiter_label
 from ncuroof.present.page.data import dram_intensity
 from ncuroof.present.page.launch_rows import LaunchRow, launch_rows
 from ncuroof.present.sentences.actions import most_worth
@@ -94,7 +95,7 @@ def _row(kernel: Record, row: LaunchRow, total_ns: float | None, rules: Rules, n
             "time": wording.duration(row.duration_ns),
             "share": wording.share(row.duration_ns / total_ns if row.duration_ns is not None and total_ns else None),
             "recoverable": wording.duration(row.recoverable_ns),
-            "limiter": wording.label(kernel["limiter"]),
+            "limiter": limiter_label(kernel) or wording.MISSING,
             "intensity": wording.scaled(dram_intensity(kernel)),
             "efficiency": wording.share(kernel["min_time_frac"]),
             "memory": wording.share(utilisation.get("memory")),

@@ -13,6 +13,7 @@ from ncuroof import wording
 from ncuroof.diagnosis import with_weights
 from ncuroof.metrics.names import differences
 from ncuroof.present.analysed import Analysed, Record
+from ncuroof.present.explanations.limiters import limiter_label
 from ncuroof.present.sentences.actions import most_worth
 from ncuroof.present.sentences.breakdowns import differing, extremes
 from ncuroof.present.sentences.collect_options import RAW_PAGE, SHARED_SLICE, is_on_shared_slice, raw_page_tells
@@ -140,7 +141,7 @@ def _line(
         duration=wording.duration(group["duration_ns"]),
         recoverable=wording.duration(group["recoverable_ns"]),
         verdict=kernel["verdict"],
-        limiter=wording.label(kernel["limiter"]) if kernel["limiter"] else "",
+        limiter=limiter_label(kernel) or "",
         advice=advice,
         where=first_place(finding["where"]) if finding is not None else "",
         gain=gain,
