@@ -158,9 +158,15 @@ def _read(
         operations=_if_any([each.operations for each in code]),
         adjacent_loads=_if_any([each.adjacent_loads for each in code]),
         local_accesses=_if_any([each.local_accesses for each in code]),
+        unread_shared_stores=_if_known([each.unread_shared_stores for each in code]),
         instructions=read_instructions(content, framing, modules, selection or CounterSelection(frozenset()), rows),
         remarks=tuple(filter(None, (_newer(framing.version), remark))),
     )
+
+
+def _if_known(values: Sequence[_T | None]) -> tuple[_T | None, ...]:
+    """Return the values; empty if none of them is known."""
+    return tuple(values) if any(value is not None for value in values) else ()
 
 
 def _if_any(values: Sequence[_T]) -> tuple[_T, ...]:

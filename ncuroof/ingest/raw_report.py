@@ -121,6 +121,8 @@ class RawReport:
             it is known for no workload.
         local_accesses: which share of its memory instructions accesses local memory in each workload's code (`local_share` of
             `ncuroof.ingest.code.local_accesses`); likewise.
+        unread_shared_stores: how many instructions store to shared memory that nothing reads in each workload's code
+            (`unread_shared_stores` of `ncuroof.ingest.code.shared_stores`); likewise.
         instructions: RAW_INSTRUCTIONS of kernels whose code is in the report; if there are too many, of some of the kernels.
         folder: name of the folder that contains the file; empty for a report that was opened on its own.
         is_printed: whether it was read from a table that ncu printed, whose numbers are rounded, not from the report itself.
@@ -145,6 +147,7 @@ class RawReport:
     operations: tuple[Mapping[str, int] | None, ...] = ()
     adjacent_loads: tuple[float | None, ...] = ()
     local_accesses: tuple[float | None, ...] = ()
+    unread_shared_stores: tuple[float | None, ...] = ()
     instructions: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=RAW_INSTRUCTIONS))
     is_printed: bool = False
     folder: str = ""

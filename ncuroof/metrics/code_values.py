@@ -18,12 +18,14 @@ MOST_EXECUTIONS, WIDE_CONFLICTS = "access.most_executions", "access.wide_conflic
 UNFUSED_BY_CODE, FP64_DIVISIONS = "arithmetic.fp32_unfused_by_code", "arithmetic.fp64_division_frac"
 
 ADJACENT_LOADS, LOCAL_ACCESSES = "access.adjacent_loads_frac", "access.local_by_code_frac"
+UNREAD_SHARED_STORES = "access.unread_shared_stores"
 
 BY_CODE = (
     LOADS_BY_CODE,
     ATOMIC_WAIT,
     ADJACENT_LOADS,
     LOCAL_ACCESSES,
+    UNREAD_SHARED_STORES,
     *N_ALIKE,
     MOST_EXECUTIONS,
     WIDE_CONFLICTS,
@@ -74,9 +76,13 @@ def values_by_code(report: RawReport, waits: Collection[str]) -> pl.DataFrame:
         report: as read by `ncuroof.ingest`.
         waits: counters of samples that found a warp waiting for data.
     """
-    shares = {ADJACENT_LOADS: report.adjacent_loads, LOCAL_ACCESSES: report.local_accesses}
+    by_code = {
+        ADJACENT_LOADS: report.adjacent_loads,
+        LOCAL_ACCESSES: report.local_accesses,
+        UNREAD_SHARED_STORES: report.unread_shared_stores,
+    }
     unknown = (None,) * report.workloads.height
-    of_code = [pl.Series(name, found or unknown, pl.Float64) for name, found in shares.items()]
+    of_code = [pl.Series(name, found or unknown, pl.Float64) for name, found in by_code.items()]
     return pl.DataFrame([*_of_instructions(report, waits), *of_code, *_alike(report), *_arithmetic(report)])
 
 

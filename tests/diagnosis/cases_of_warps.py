@@ -9,6 +9,7 @@ FLASH = "void flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4>>(
 CASES = [
     Case("debug_build", "unknown", None, {"check.debug_build": 1}, None, {"check.debug_build": (0,)}),
     Case("alike_threads", "memory", "dram", {"launch.n_alike_threads": 2}, None, {"launch.n_alike_threads": (1,)}),
+    Case("unread_shared_stores", "memory", "dram", {"access.unread_shared_stores": 1}, None, {"access.unread_shared_stores": (0,)}),
     Case(
         "grid_of_parameters", "latency", "grid",
         {"occupancy.waves": 0.95, "utilisation.busiest": 0.78, "utilisation.most_possible": 0.62}, None,

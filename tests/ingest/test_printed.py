@@ -440,6 +440,7 @@ BY_CODE = [
     "serial_loads",
     "stall_long_scoreboard",
     "stall_overlapping_loads",
+    "unread_shared_stores",
 ]
 """Findings for which a kernel's machine code is asked, which is not printed."""
 

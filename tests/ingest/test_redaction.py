@@ -230,6 +230,7 @@ _BY_CODE = (
     "stall_xu_queue",
     "stall_long_scoreboard",
     "stall_overlapping_loads",
+    "unread_shared_stores",
 )
 _ADVISED_BY_CODE = ("scattered_accesses", "uncoalesced_global_access", "uncoalesced_global_load")
 EVERY = 6
@@ -329,6 +330,7 @@ def _analysis(path: Path) -> dict[str, Any]:
         each["access"].pop("atomic_wait_frac")
         each["access"].pop("adjacent_loads_frac")
         each["access"].pop("local_by_code_frac")
+        each["access"].pop("unread_shared_stores")
         each["access"].pop("most_executions")
         each["access"].pop("most_idle_warp_frac")
         each["access"].pop("wide_conflict_frac")

@@ -18,6 +18,10 @@ _WORDS = struct.Struct("<QQ")
 OPCODE, FULL_OPCODE = 0x1FF, 0xFFF
 """Masks of the lowest bits: the opcode, and the opcode with the form of its operands."""
 
+NEVER = 0xF
+"""Predicate !PT, in the upper half of the second byte: the instruction is never executed, as some LDS that nvcc puts before LDGSTS
+are not."""
+
 REGISTER_BYTE = 9
 """Byte of an instruction with the special register that it reads; in MUFU, with the function."""
 
@@ -35,6 +39,8 @@ CALL, CALL_NEARBY = 0x144, 0x944
 
 CONTROL = range(0x140, 0x160)
 """Branches, calls, returns and what brings threads together behind them."""
+WITHIN_FUNCTION = (0x141, 0x142, 0x145, 0x146, BRANCH, 0x148, 0x149, EXIT, 0x14E, RETURN, 0x155, 0x156, 0x15C, 0x15D)
+"""BSYNC, BREAK, BSSY, YIELD, BRA, WARPSYNC, BRX, EXIT, LEPC, RET, BMOV (two), BPT and NANOSLEEP: they go to no other function."""
 
 # Special registers: S2R and S2UR; CS2R and similar, which read clocks; the numbers of the registers.
 SPECIAL_REGISTER_READS, CLOCK_READS = (0x119, 0x1C3), (0x005, 0x0CB)
@@ -43,18 +49,27 @@ TID_X, TID_Y, TID_Z, CTAID_X, CTAID_Y, CTAID_Z, ZERO = 0x21, 0x22, 0x23, 0x25, 0
 # Memory.
 LOADS = (0x180, 0x181, 0x183)
 """LD, LDG and LDL: loads into registers through L1."""
-GLOBAL_LOADS, STORES = (0x180, 0x181), (0x185, 0x186, 0x187, 0x188)
+GENERIC_LOAD, SHARED_STORE, MATRIX_STORE = 0x180, 0x188, 0x044
+"""LD, which reads any memory; STS and STSM."""
+GLOBAL_LOADS, STORES = (GENERIC_LOAD, 0x181), (0x185, 0x186, 0x187, SHARED_STORE)
 """LD and LDG; ST, STG, STL and STS, which write no register."""
 LOADED_BYTES = (1, 1, 2, 2, 4, 8, 16)
 """Bytes per thread by an access's width: unsigned and signed 8 and 16 bits, 32, 64 and 128 bits."""
 ATOMICS_WITH_RESULT = (0x18A, 0x18B, 0x1A8, 0x1A9)
 """ATOM and ATOMG, plain and compare-and-swap: atomics on global memory that return a result."""
-OTHER_ATOMICS = (0x18C, 0x18D, 0x18E, 0x1A6)
+SHARED_ATOMICS = (0x18C, 0x18D)
+"""ATOMS, plain and compare-and-swap."""
+OTHER_ATOMICS = (*SHARED_ATOMICS, 0x18E, 0x1A6)
 """ATOMS, RED and REDG."""
+GLOBAL_ATOMICS = (0x18E, 0x1A3, 0x1A6, 0x1A8, 0x1A9)
+"""RED, ATOMG of floating-point numbers, REDG, ATOMG: atomics that reach global memory alone."""
 LOCAL_ACCESSES, SHARED_LOADS = (0x183, 0x187), (0x03B, 0x184)
 """LDL and STL; LDSM and LDS."""
 ASYNC_COPY, WAIT_FOR_COPIES = 0x1AE, 0x11A
 """LDGSTS and DEPBAR. DEPBAR waits for groups of LDGSTS, without a wait mask; warps are sampled at the instruction after it."""
+
+WITHOUT_MEMORY = (0x182, 0x189, 0x18F, 0x192, 0x1A1, 0x1AB, 0x1AF, 0x1C2, 0x1C3)
+"""LDC, SHFL, CCTL, MEMBAR, MATCH, ERRBAR, LDGDEPBAR, R2UR and S2UR: they read neither global nor shared memory."""
 
 MEMORY_ACCESSES = (*LOADS, *SHARED_LOADS, *STORES, *ATOMICS_WITH_RESULT, *OTHER_ATOMICS, ASYNC_COPY)
 """Loads, stores, atomics and asynchronous copies, of global, local and shared memory."""

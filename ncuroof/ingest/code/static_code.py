@@ -1,4 +1,4 @@
-"""What each kernel's machine code says without counters: indices that it never reads, arithmetic, neighbours, local memory."""
+"""What each kernel's machine code says without counters: indices that it never reads, arithmetic, uses of memory."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from ncuroof.ingest.code.adjacent_loads import adjacent_share
 from ncuroof.ingest.code.arithmetic import operations_in
 from ncuroof.ingest.code.local_accesses import local_share
 from ncuroof.ingest.code.modules import CodeModule, kernel_spans, located
+from ncuroof.ingest.code.shared_stores import unread_shared_stores
 from ncuroof.ingest.code.thread_indices import unread_in
 from ncuroof.ingest.framing import Framing
 from ncuroof.ingest.stored import Content
@@ -33,6 +34,7 @@ class StaticCode:
     operations: Mapping[str, int] | None = None
     adjacent_loads: float | None = None
     local_accesses: float | None = None
+    unread_shared_stores: int | None = None
 
 
 def static_code(
@@ -66,6 +68,7 @@ def static_code(
             operations_in(code, target),
             adjacent_share(code, target),
             local_share(code, target),
+            unread_shared_stores(code, target),
         )
 
     for row in islice(rows, _MOST_LOOKED_AT):
