@@ -154,10 +154,10 @@ def _read(
         charts=charts,
         damage=_damage(loss, n_read=n_read, n_workloads=framing.n_workloads),
         debug_builds=debug_builds(content, framing, modules) if is_whole else (),
-        unread_indices=_if_any([each.unread_indices for each in code]),
-        operations=_if_any([each.operations for each in code]),
-        adjacent_loads=_if_any([each.adjacent_loads for each in code]),
-        local_accesses=_if_any([each.local_accesses for each in code]),
+        unread_indices=_if_known([each.unread_indices for each in code]),
+        operations=_if_known([each.operations for each in code]),
+        adjacent_loads=_if_known([each.adjacent_loads for each in code]),
+        local_accesses=_if_known([each.local_accesses for each in code]),
         unread_shared_stores=_if_known([each.unread_shared_stores for each in code]),
         instructions=read_instructions(content, framing, modules, selection or CounterSelection(frozenset()), rows),
         remarks=tuple(filter(None, (_newer(framing.version), remark))),
@@ -167,11 +167,6 @@ def _read(
 def _if_known(values: Sequence[_T | None]) -> tuple[_T | None, ...]:
     """Return the values; empty if none of them is known."""
     return tuple(values) if any(value is not None for value in values) else ()
-
-
-def _if_any(values: Sequence[_T]) -> tuple[_T, ...]:
-    """Return the values; empty if none of them says anything."""
-    return tuple(values) if any(values) else ()
 
 
 def report_content(path: Path) -> tuple[bytes, str | None]:

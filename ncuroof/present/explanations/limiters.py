@@ -24,7 +24,7 @@ def load_limiters() -> Mapping[str, str]:
 
 
 def limiter_label(kernel: Record) -> str | None:
-    """Return the label of a kernel's limiter, or None: of L1 and shared memory where nothing says which of them fills their stage."""
+    """Return the label of a kernel's limiter, or None; "L1 or shared" where nothing says which of them fills their stage."""
     return label(_limiter(kernel)) if kernel["limiter"] else None
 
 
