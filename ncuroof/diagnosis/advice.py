@@ -51,8 +51,12 @@ class Variant:
         conditions = (condition.holds() for condition in self.all_of)
         return pl.all_horizontal(pl.col("family") == self.family, *named, *conditions).fill_null(value=False)
 
-    def where(self) -> str:
-        """Return in words which kernels of the family it applies to."""
+    def described(self) -> str:
+        """Return in words which kernels it is for, and whether a gain is stated beside it."""
+        where = f", where {self._where()}" if self._where() else ""
+        return f"{self.family}{where}{' (no gain is stated)' if self.without_gain else ''}"
+
+    def _where(self) -> str:
         name = f"{self.name} is in the name" if self.name else None
         ranges = f"{self.ranges} is in the NVTX ranges" if self.ranges else None
         caller = "PyTorch launches it" if self.is_from_pytorch else None
@@ -116,7 +120,7 @@ class Advice:
     def texts(self) -> Iterator[tuple[str, str]]:
         """Yield pairs: which kernels a text is for, and the text."""
         yield from self.by_family.items()
-        yield from ((f"{variant.family}, where {variant.where()}", variant.advice) for variant in self.variants)
+        yield from ((variant.described(), variant.advice) for variant in self.variants)
 
     def _own(self, family: str, variants: Sequence[Variant]) -> str | None:
         return next((each.advice for each in variants if each.family == family), self.by_family.get(family))

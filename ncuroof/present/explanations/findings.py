@@ -46,11 +46,14 @@ def _by_line(measure: ByLine) -> str:
 def _advice(finding: Finding) -> Iterator[tuple[str, str]]:
     """Yield the finding's own advice by family and for kernel-name variants, without what a family's caller can always do."""
     yield USER, finding.advice.text(USER)
+    variants = [(each.described(), each.advice) for each in finding.advice.variants]
+    of_variants = {advice for _, advice in variants}
     for family in reversed(tuple(load_families().values())):
         advice = finding.advice.text(family.name)
-        if advice not in {finding.advice.text(family.parent), family.advice, family.advice_from_pytorch}:
+        of_others = {finding.advice.text(family.parent), family.advice, family.advice_from_pytorch}
+        if advice not in of_variants | of_others:
             yield family.name, advice
-    yield from ((f"{each.family}, where {each.where()}", each.advice) for each in finding.advice.variants)
+    yield from variants
 
 
 def caveat_lines(name: str) -> Iterator[str]:
