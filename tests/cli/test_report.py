@@ -476,7 +476,7 @@ def test_a_part_of_the_run_has_a_page_of_its_own(report: Path, capfd: pytest.Cap
     out, _ = capfd.readouterr()
     part = report.with_suffix(".part.html")
     assert out.splitlines()[-1] == f"page: {part}"
-    assert "(1 skipped, at most 1): 1 of" in " ".join(out.split())
+    assert "(without the first, at most 1): 1 of" in " ".join(out.split())
     assert part.is_file()
     assert report.with_suffix(".html").read_bytes() == whole
 

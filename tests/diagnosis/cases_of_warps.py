@@ -91,22 +91,22 @@ CASES = [
     ),
     Case(
         "serial_loads", "latency", "long_scoreboard",
-        {"stalls.long_scoreboard": 0.32, "access.loads_by_code": 2.1,
+        {"stalls.long_scoreboard": 0.32, "access.loads_by_code": 2.3,
          "access.bulk_copy_frac": 0.48, "scheduler.memory_queue_frac": 0.28, "scheduler.working_frac": 0.75,
          "utilisation.headroom": 0.9},
         0.24,  # 0.32 of 0.75
-        {"stalls.long_scoreboard": (0.28,), "access.loads_by_code": (2.3,), "access.bulk_copy_frac": (0.52,),
+        {"stalls.long_scoreboard": (0.28,), "access.loads_by_code": (2.4,), "access.bulk_copy_frac": (0.52,),
          "scheduler.memory_queue_frac": (0.32,)},
         (("access.atomic_wait_frac", 0.25, 0.18), ("utilisation.headroom", 0.2, 0.2), ("access.bulk_copy_frac", None, 0.24),
          ("scheduler.memory_queue_frac", None, 0.24)),
     ),
     Case(
         "stall_long_scoreboard", "latency", "long_scoreboard",
-        {"stalls.long_scoreboard": 0.32, "access.loads_by_code": 2.3,
+        {"stalls.long_scoreboard": 0.32, "access.loads_by_code": 2.4,
          "access.bulk_copy_frac": 0.48, "scheduler.memory_queue_frac": 0.28, "scheduler.working_frac": 0.75,
          "utilisation.headroom": 0.9},
         0.24,  # 0.32 of 0.75
-        {"stalls.long_scoreboard": (0.28,), "access.loads_by_code": (2.1, 4.1),
+        {"stalls.long_scoreboard": (0.28,), "access.loads_by_code": (2.3, 4.1),
          "access.bulk_copy_frac": (0.52,), "scheduler.memory_queue_frac": (0.32,)},
         (("access.atomic_wait_frac", 0.25, 0.18), ("utilisation.headroom", 0.2, 0.2), ("access.loads_by_code", None, 0.24),
          ("access.loads_by_code", 3.9, 0.24), ("access.bulk_copy_frac", None, 0.24),

@@ -21,7 +21,7 @@ def selection_sentence(summary: Record) -> str:
     kernel, nvtx, skip, count = (selection[key] for key in ("kernel", "nvtx", "skip", "count"))
     which = [f"kernels matching {_quoted(kernel)}" if kernel is not None else "launches"]
     which += [f"in NVTX ranges matching {_quoted(nvtx)}"] if nvtx is not None else []
-    numbers = [f"without the first {skip}"] if skip else []
+    numbers = [f"without the first {skip}" if skip > 1 else "without the first"] if skip else []
     numbers += [f"at most {count}"] if count is not None else []
     which += [f"({', '.join(numbers)})"] if numbers else []
     if summary["n_kernels"] == selection["of_n_kernels"]:
