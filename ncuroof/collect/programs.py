@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ncuroof.collect.interpreters import is_python
 from ncuroof.collect.settings import Launcher, Settings, option_name
+from ncuroof.collect.wrappers import unwrapped
 from ncuroof.errors import ProfileRequestError
 
 _SCRIPT_SUFFIX = ".py"
@@ -46,6 +47,13 @@ class Program:
     def environment(self) -> dict[str, str]:
         """Variables to set for the program unless our environment or the launcher sets them."""
         return {self.rank_variable: "0"} if self.may_lack_rank and self.rank_variable else {}
+
+    def behind(self, wrapper: tuple[str, ...]) -> Program:
+        """Return the program that the words of a wrapper start: it goes before the launcher, if there is one."""
+        if self.launcher:
+            return replace(self, launcher=(*wrapper, *self.launcher))
+        script = None if self.script is None else self.script + len(wrapper)
+        return replace(self, words=(*wrapper, *self.words), script=script)
 
     def inside(self, runner: Sequence[str]) -> Program:
         """Return the program with the words of `runner` inserted before the script, so that it runs the script.
@@ -87,6 +95,17 @@ def find_program(
     Raises:
         ProfileRequestError: the launcher's call names no program, or Python's `-m` no module.
     """
+    wrapped = unwrapped(words, settings)
+    if wrapped is not None:
+        inner = find_program(
+            wrapped.words,
+            settings,
+            python="python" if wrapped.own_python else python,
+            find=_find_nothing if wrapped.own_python else find,  # our PATH is not that of the other environment
+            named_python=named_python,
+            rank_variable=rank_variable,
+        )
+        return inner.behind(wrapped.wrapper)
     alone = _alone(words, python)
     n_words, launcher = _launcher(alone, settings)
     if launcher is None and rank_variable is None:
@@ -99,10 +118,22 @@ def find_program(
         interpreter = named[0] if named else python
         options, rest = _with_own_program(before[n_words:], rest, launcher, interpreter)
         before = (*before[:n_words], *options)
-    rank = _as_script(_alone(rest, python), find, named_python)
+    rank = _rank(rest, settings, python, find, named_python)
     variable = rank_variable or (launcher.rank if launcher else None)
     may_lack_rank = launcher is not None and bool(launcher.own_program)
     return Program(tuple(before), rank.words, variable, rank.script, may_lack_rank)
+
+
+def _rank(words: tuple[str, ...], settings: Settings, python: str, find: Find, named_python: NamedPython) -> Program:
+    """Return one rank's program, which may be behind a wrapper: `mpirun -n 2 numactl --localalloc train.py`."""
+    wrapped = unwrapped(words, settings)
+    if wrapped is None:
+        return _as_script(_alone(words, python), find, named_python)
+    return _rank(wrapped.words, settings, python, find, named_python).behind(wrapped.wrapper)
+
+
+def _find_nothing(_: str) -> None:
+    """Find no executable."""
 
 
 def _alone(words: Sequence[str], python: str) -> Program:

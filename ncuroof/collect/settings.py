@@ -79,6 +79,21 @@ class Launcher:
 
 
 @dataclass(frozen=True, slots=True)
+class Wrapper:
+    """A command that runs another one, such as `uv run` or `numactl`.
+
+    Attributes:
+        values: its options with a value, named as by `option_name`.
+        n_words: words between its options and the command.
+        own_python: the command finds its Python in another environment than ncuroof's.
+    """
+
+    values: frozenset[str] = frozenset()
+    n_words: int = 0
+    own_python: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """A failure of ncu: the pattern of its messages, and the message and hint to print instead.
 
@@ -116,6 +131,7 @@ class Settings:
         waiting_calls: pattern of the names of CUDA API calls that wait for the GPU.
         nsys_options: options with which Nsight Systems counts launches.
         launchers: by the words that call them (`torchrun`, `accelerate launch`).
+        wrappers: likewise (`uv run`, `numactl`).
         failures: in the order in which they are matched.
     """
 
@@ -137,6 +153,7 @@ class Settings:
     waiting_calls: str
     nsys_options: tuple[str, ...]
     launchers: Mapping[str, Launcher]
+    wrappers: Mapping[str, Wrapper]
     failures: tuple[Failure, ...]
 
 
@@ -221,6 +238,7 @@ def _settings(raw: Mapping[str, Any]) -> Settings:
             name: _launcher({**raw["launcher"].get(entry.get("as"), {}), **entry})
             for name, entry in raw["launcher"].items()
         },
+        wrappers={name: _wrapper(raw["wrapper"].get(entry.get("as"), entry)) for name, entry in raw["wrapper"].items()},
         failures=tuple(
             Failure(
                 entry["id"],
@@ -237,6 +255,10 @@ def _settings(raw: Mapping[str, Any]) -> Settings:
 def _launcher(entry: Mapping[str, Any]) -> Launcher:
     named = {name: frozenset(entry.get(name, ())) for name in ("flags", "values", "two_values")}
     return Launcher(entry["rank"], entry.get("module"), tuple(entry.get("own_program", ())), **named)
+
+
+def _wrapper(entry: Mapping[str, Any]) -> Wrapper:
+    return Wrapper(frozenset(entry.get("values", ())), entry.get("n_words", 0), entry.get("own_python", False))
 
 
 def _stanza(entry: Mapping[str, Any]) -> CounterStanza:
