@@ -275,8 +275,8 @@ GROUPS = pl.Schema(
 )
 """Launches grouped by kernel, shape, device and verdict, sorted by recoverable time, then by duration."""
 
-BREAKDOWN_KINDS = ("family", "nvtx", "nvtx_path")
-"""By family, by outermost NVTX range, by whole path of NVTX ranges."""
+BREAKDOWN_KINDS = ("family", "nvtx", "nvtx_branch", "nvtx_path")
+"""By family, by outermost NVTX range, by path down to the first level with several ranges, by whole path of NVTX ranges."""
 
 BREAKDOWNS = pl.Schema(
     {

@@ -12,7 +12,7 @@ _UNNAMED = "(unnamed)"
 
 
 def break_down(kernels: pl.DataFrame, bounds: pl.DataFrame, weights: pl.DataFrame) -> pl.DataFrame:
-    """Return sums over launches by family, by outermost NVTX range, and by full range path, without failed launches.
+    """Return sums over launches by family and by NVTX range (BREAKDOWN_KINDS), without failed launches.
 
     Each kind of breakdown covers the whole run, so its sums add up to the run's. share = ΣT of the key / ΣT of the run, null where
     either is unknown or the run took no time.
@@ -37,11 +37,24 @@ def break_down(kernels: pl.DataFrame, bounds: pl.DataFrame, weights: pl.DataFram
         .filter(~pl.col("failed"))
         .with_columns(
             pl.when(has_ranges).then(pl.col("nvtx").list.first()).alias("nvtx"),
+            pl.when(has_ranges)
+            .then(pl.col("nvtx").list.head(_branching_depth(kernels)).list.join("/"))
+            .alias("nvtx_branch"),
             pl.when(has_ranges).then(pl.col("nvtx").list.join("/")).alias("nvtx_path"),
             pl.col("duration_ns", "recoverable_ns") * pl.col("weight"),
         )
     )
     return pl.concat(_sums(launches, kind) for kind in BREAKDOWN_KINDS)
+
+
+def _branching_depth(kernels: pl.DataFrame) -> int:
+    """Return how many of the outermost ranges to look at until launches differ: 1 if the outermost do; all if none do.
+
+    A script's only outermost range (`step`) says nothing, and the ranges in it (`forward`, `backward`) say where its time goes.
+    """
+    paths = kernels.filter(pl.col("nvtx").list.len() > 0)["nvtx"]
+    depths = range(1, max(map(len, paths), default=1) + 1)
+    return next((depth for depth in depths if paths.list.head(depth).n_unique() > 1), depths[-1])
 
 
 def _sums(launches: pl.DataFrame, kind: str) -> pl.DataFrame:

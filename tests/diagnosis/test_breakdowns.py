@@ -57,6 +57,27 @@ def test_ranges_are_told_by_the_outermost_and_by_their_path() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("ranges", "keys"),
+    [
+        # what a range holds itself and what the ranges in it hold count together
+        (
+            [("step", "forward"), ("step", "forward", "mlp"), ("step", "backward")],
+            {"step/forward": 3e6, "step/backward": 4e6},
+        ),
+        ([("a",), ("b", "x"), ("b", "y")], {"b": 6e6, "a": 1e6}),
+        ([("step", "x"), ("step", "x"), ()], {"step/x": 3e6, None: 4e6}),
+        ([("step",), ("step", "x"), ("step", "x", "y")], {"step/x": 6e6, "step": 1e6}),
+        ([(), (), ()], {None: 7e6}),
+    ],
+)
+def test_branches_are_the_first_ranges_that_differ(
+    ranges: list[tuple[str, ...]], keys: dict[str | None, float]
+) -> None:
+    analysis = analysed(*((launch(2**place * 1e6, 90), "a", each) for place, each in enumerate(ranges)))
+    assert {row[0]: row[2] for row in rows(analysis, "nvtx_branch")} == keys
+
+
 def test_a_range_without_a_name_is_a_range() -> None:
     analysis = analysed((launch(1e6, 90), "a", (None, "inner")))
     assert rows(analysis, "nvtx")[0][0] == "(unnamed)"

@@ -308,6 +308,7 @@ def document(*kernels, **changes):
             "by_verdict": by_verdict,
             "by_family": [],
             "by_nvtx": [],
+            "by_nvtx_branch": [],
             "by_nvtx_path": [],
         },
         "ceilings": list(CEILINGS),

@@ -68,6 +68,21 @@ def test_only_the_first_actions_are_shown() -> None:
     assert [line.gain for line in actions.outlook(run).actions] == ["10.0 %", "10.0 %"]
 
 
+@pytest.mark.parametrize(
+    ("n_actions", "said_of_first", "said_of_others"),
+    [
+        (2, "together at most 20.0 %", ""),
+        (3, "these 2 together at most 20.0 %", "one more saves up to 10.0 %"),
+        (5, "these 2 together at most 20.0 %", "3 more save up to 10.0 % each"),
+    ],
+)
+def test_the_first_actions_are_not_taken_for_all(n_actions: int, said_of_first: str, said_of_others: str) -> None:
+    run = _run(n_actions, joint_frac=0.2)
+    run["summary"]["outlook"]["n_first"] = 2
+    assert actions.outlook(run).in_total == tuple(filter(None, (said_of_first, said_of_others)))
+    assert together(run, is_listed=False) == "together at most 20.0 %"
+
+
 @pytest.mark.parametrize("is_beyond", [True, False])
 def test_gains_past_the_roofline_say_that_it_moves(is_beyond: bool) -> None:
     said = actions.outlook(_run(1, is_beyond_roofline=is_beyond)).beyond_roofline

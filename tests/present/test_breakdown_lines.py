@@ -44,16 +44,13 @@ def test_families_have_names_for_people() -> None:
     assert names == ["cuBLAS", "own code", "CUB, Thrust"]
 
 
-def test_a_single_outermost_range_gives_way_to_the_paths_below_it() -> None:
-    paths = [part("step/forward"), part("step/backward")]
-    one = {"by_nvtx": [part("step")], "by_nvtx_path": paths}
-    two = {"by_nvtx": [part("step"), part(None)], "by_nvtx_path": [*paths, part(None)]}
-    assert [line.name for line in by_outer_range(one)] == ["step/forward", "step/backward"]
-    assert [line.name for line in by_outer_range(two)] == ["step", NO_RANGE]
+def test_ranges_are_shown_where_they_branch() -> None:
+    branches = {"by_nvtx": [part("step")], "by_nvtx_branch": [part("step/forward"), part("step/backward"), part(None)]}
+    assert [line.name for line in by_outer_range(branches)] == ["step/forward", "step/backward", NO_RANGE]
 
 
 def test_a_run_without_ranges_has_none_to_show() -> None:
-    summary = {"by_nvtx": [part(None)], "by_nvtx_path": [part(None)]}
+    summary = {"by_nvtx_branch": [part(None)], "by_nvtx_path": [part(None)]}
     assert by_outer_range(summary) == by_range_path(summary) == ()
 
 
@@ -118,7 +115,12 @@ def test_markdown_has_a_table_of_families_and_one_of_ranges_where_there_are_any(
 def test_the_page_shows_a_hundred_ranges_and_says_how_many_more() -> None:
     document = documents.document(documents.kernel())
     paths = [part(f"range {number}") for number in range(130)]
-    document["summary"] |= {"by_family": [part("user")], "by_nvtx": paths, "by_nvtx_path": paths}
+    document["summary"] |= {
+        "by_family": [part("user")],
+        "by_nvtx": paths,
+        "by_nvtx_branch": paths,
+        "by_nvtx_path": paths,
+    }
     families, ranges = page_context(document, load_rules()).breakdowns
     assert (len(families.lines), families.n_more) == (1, 0)
     assert (len(ranges.lines), ranges.n_more) == (100, 30)

@@ -149,7 +149,7 @@ def _gives(document: Record, most: _Advice) -> str:
     actions, duration_ns = document["actions"], document["summary"]["duration_ns"]
     if not duration_ns:
         return ""
-    all_together = together(document)
+    all_together = together(document, is_listed=False)
     first = f"That saves up to {wording.share(most.gain_ns / duration_ns)} of {gpu_time(document['summary'])}"
     if actions[0]["needs_more_work"]:
         first += f" {PER_WORK}"

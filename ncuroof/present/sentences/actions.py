@@ -46,13 +46,14 @@ class Outlook:
     whole: Annotated[str, "what the gains are shares of"]
     together: Annotated[str, "what the actions save together, or empty"]
     beyond_roofline: Annotated[str, "why that exceeds the time above the roofline, or empty"]
+    others: Annotated[str, "how many more actions there are, and what each saves at most, or empty"]
     without_gain: Annotated[str, "how much of the time only kernel fusion can reduce, or empty"]
     in_doubt: Annotated[str, "how much of the time no action counts, since results or input are in doubt, or empty"]
 
     @property
     def in_total(self) -> tuple[str, ...]:
         """What the actions save together, with its qualifications."""
-        return tuple(filter(None, (self.together, self.beyond_roofline, self.without_gain, self.in_doubt)))
+        return tuple(filter(None, (self.together, self.beyond_roofline, self.others, self.without_gain, self.in_doubt)))
 
 
 def outlook(document: Record) -> Outlook:
@@ -66,6 +67,7 @@ def outlook(document: Record) -> Outlook:
         whole=whole(summary),
         together=together(document),
         beyond_roofline=_BEYOND_ROOFLINE if found["is_beyond_roofline"] else "",
+        others=_others(document["actions"][found["n_first"] :]),
         without_gain=without_gain(found["near_dram_roof_frac"], found["too_short_frac"]),
         in_doubt=in_doubt(found["in_doubt_frac"]),
     )
@@ -90,19 +92,24 @@ def most_worth(findings: Sequence[Record]) -> Record | None:
     return next((finding for finding in findings if finding["is_most_worth"]), next(iter(findings), None))
 
 
-def together(document: Record) -> str:
+def together(document: Record, *, is_listed: bool = True) -> str:
     """Return what the first actions save in total, as "together at most 15.3 %: speedup up to 1.18×"; empty where not known.
 
     The text must be true when read on its own: savings that need more parallel work are named, and "the whole run" includes time
     in which no kernel runs, or one that was not profiled. Where the GPU waits for launches, shorter kernels make it wait longer:
     the bound is then far from reachable, and the text says so.
+
+    Args:
+        document: `ncuroof.analysis/1`, which may lack kernels.
+        is_listed: the text stands below a list of the first actions, of which there may be more.
     """
     summary, found = document["summary"], document["summary"]["outlook"]
     joint_frac, speedup, first = found["joint_frac"], found["joint_speedup"], document["actions"][: found["n_first"]]
     if joint_frac is None or joint_frac >= 1:
         return ""
     n_as_it_is = sum(not action["needs_more_work"] for action in first)
-    all_of = "together " if (n_as_it_is or len(first)) > 1 else ""
+    whose = f"these {len(first)} " if is_listed and len(document["actions"]) > len(first) else ""
+    all_of = f"{whose}together " if (n_as_it_is or len(first)) > 1 else ""
     total = f"{all_of}at most {wording.share(joint_frac)}" if len(first) > 1 else ""
     if 0 < n_as_it_is < len(first):
         total += " (without what needs more blocks at once)"
@@ -113,6 +120,14 @@ def together(document: Record) -> str:
     of_what, condition = (of_run, "") if n_as_it_is else ("speedup per unit of work", f", {PER_WORK}")
     faster = f"{of_what} up to {speedup:.3g}×{condition}{_unless_late(summary.get('weighting'))}"
     return f"{total}: {faster}" if total else faster
+
+
+def _others(actions: Sequence[Record]) -> str:
+    """Return how many actions there are beyond the first, and what each saves at most; empty for none."""
+    if not actions or actions[0]["share_frac"] is None:
+        return ""
+    most = wording.share(actions[0]["share_frac"])
+    return f"one more saves up to {most}" if len(actions) == 1 else f"{len(actions)} more save up to {most} each"
 
 
 def _unless_late(weighting: Record | None) -> str:

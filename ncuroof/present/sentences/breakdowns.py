@@ -34,9 +34,8 @@ def by_family(summary: Record) -> tuple[BreakdownLine, ...]:
 
 
 def by_outer_range(summary: Record) -> tuple[BreakdownLine, ...]:
-    """Return the parts of the run by outermost NVTX range, or by full path where there is only one; empty without ranges."""
-    outermost = summary["by_nvtx"]
-    return _ranges(outermost if len(outermost) > 1 else summary["by_nvtx_path"])
+    """Return the parts of the run by outermost NVTX range, deeper where there is only one of these; empty without ranges."""
+    return _ranges(summary["by_nvtx_branch"])
 
 
 def by_range_path(summary: Record) -> tuple[BreakdownLine, ...]:
