@@ -202,6 +202,14 @@ def extent(sizes: Iterable[int] | None) -> str:
     return MISSING if sizes is None else " × ".join(map(str, sizes))
 
 
+def compact_extent(sizes: Iterable[int] | None) -> str:
+    """Return the size of a grid or block for a name: "32×16", without the ones at its end; empty where it is not known."""
+    known = list(sizes or ())
+    while len(known) > 1 and known[-1] == 1:
+        del known[-1]
+    return "×".join(map(str, known))
+
+
 @lru_cache(maxsize=1024)
 def label(name: str | None) -> str:
     """Return a name used in documents (level, precision, limiter, key of a quantity) as words: "DRAM", "TF32 tensor", "waves"."""

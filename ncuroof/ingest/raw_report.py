@@ -51,7 +51,7 @@ RAW_INSTRUCTIONS = pl.Schema(
         "n_loads": pl.UInt32(),  # loads in flight, if warps wait for data here; else null
         "waits_for_atomic": pl.Boolean(),  # whether what warps wait for here is an atomic's result; null if not known
         "opcode": pl.UInt16(),  # the low nine bits of its machine code; null where that is not known, and on chips before 7.0
-        "file": pl.String(),  # name of the source file, without its folder; null if the line is not known
+        "file": pl.String(),  # source file without its folder, Julia's own with package: "Base/int.jl"; null if not known
         "line": pl.Int64(),
         "text": pl.String(),  # that line, stripped, if its file was imported into the report; else null
         "callers": pl.String(),  # for an inlined line, FILE:LINE of each call, one per text line, innermost first; else null

@@ -9,6 +9,8 @@ from itertools import zip_longest
 
 import polars as pl
 
+from ncuroof.collect.kernel_names import UNNAMED
+
 _ASCII_CLASSES = {r"\w": "[0-9A-Za-z_]", r"\d": "[0-9]", r"\b": r"(?-u:\b)"}
 
 
@@ -40,11 +42,35 @@ GENERIC = (
 _TELLING = r"(cutlass_\w+|\w*[Ff]unctor\w*|\w+_kernel_cuda|\w*(?:Mean|Sum|Max|Min|Norm|Arg)\w*Ops|\w+_functor)"
 
 
+_OF_LAMBDA = r"(\w+)(?:<[^<>()]*>)?\([^()]*\)::[\[{]lambda"
+"""The function whose lambda an elementwise kernel of PyTorch runs: `at::native::GeluCUDAKernelImpl(…)::[lambda() (instance 2)]`."""
+
+_WITH_LAMBDA = r"^(?:[a-z_]*elementwise_kernel\w*|distribution_\w+)$"
+
+_CLASS = r"\b(?:Kernel2?|device_kernel|_kernel_agent)<(?:[\w:]*\benable_\w+<)?(?:\w+::)*(\w+)<"
+"""The class that a kernel of CUTLASS or Thrust runs, maybe in one for an architecture: `enable_sm90<flash::FlashAttnFwdSm90<…`."""
+
+_IN_NAMESPACE = r"(\w+::(?:Kernel2?|kernel|device_kernel))(?:[<(]|$)"
+"""A function whose name is that of all kernels, with its namespace: cuBLAS has `internal::gemvx::kernel<int, int, double, …>`."""
+
+
 def short_name(function: pl.Expr, demangled: pl.Expr) -> pl.Expr:
-    """Return the function's name; where it is generic, with the template argument that says what the kernel computes."""
+    """Return the function's name; where it is generic, with what says what the kernel computes.
+
+    That is a template argument, "Kernel2<cutlass_80_gemm_f16>", or else, of a function called `kernel`, the namespace.
+    """
     telling = demangled.str.extract(ascii_classes(_TELLING))
-    is_generic = matches(function, f"^{GENERIC}$") & telling.is_not_null() & (telling != function)
-    return pl.when(is_generic).then(pl.format("{}<{}>", function, telling)).otherwise(function)
+    of_lambda = pl.when(matches(function, _WITH_LAMBDA)).then(demangled.str.extract(ascii_classes(_OF_LAMBDA)))
+    argument = pl.coalesce(telling, of_lambda, demangled.str.extract(ascii_classes(_CLASS)))
+    named = demangled.str.replace_all(UNNAMED.pattern, "").str.extract(ascii_classes(_IN_NAMESPACE))
+    is_generic = matches(function, f"^{GENERIC}$")
+    return (
+        pl.when(is_generic & (argument != function))
+        .then(pl.format("{}<{}>", function, argument))
+        .when(is_generic & named.str.ends_with(pl.format("::{}", function)))
+        .then(named)
+        .otherwise(function)
+    )
 
 
 _WORD = re.compile(r"-?\w+(?:::\w+)*\**")

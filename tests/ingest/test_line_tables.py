@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import pytest
 
@@ -18,8 +19,8 @@ LENGTHS = bytes([0, 1, 1, 1, 1, 0, 0, 0, 1])
 SET_ADDRESS, END = b"\0\x09\x02" + bytes(8), b"\0\1\1"
 
 
-def section(program: bytes, *, version: int = 2, line_range: int = 14) -> bytes:
-    head = bytes([16]) + (b"\1" if version == 4 else b"") + bytes([1, 0xFB, line_range, 10]) + LENGTHS + TABLES
+def section(program: bytes, *, version: int = 2, line_range: int = 14, tables: bytes = TABLES) -> bytes:
+    head = bytes([16]) + (b"\1" if version == 4 else b"") + bytes([1, 0xFB, line_range, 10]) + LENGTHS + tables
     body = struct.pack("<HI", version, len(head)) + head + program
     return struct.pack("<I", len(body)) + body
 
@@ -28,7 +29,7 @@ def tables_of(program: bytes) -> LineTables:
     return LineTables(Image(image(program)))
 
 
-def image(program: bytes, *, address: int = 0, **of_section: int) -> bytes:
+def image(program: bytes, *, address: int = 0, **of_section: Any) -> bytes:
     """Return an image with a function whose line table the loader places: a symbol, and a relocation of the first SET_ADDRESS."""
     table = section(program, **of_section)
     operand = table.index(program) + program.index(SET_ADDRESS) + 3
@@ -102,6 +103,28 @@ def test_calls_in_a_circle_end() -> None:
     program = SET_ADDRESS + b"\0\3\x90\1\0\1\2\1" + END
     place = tables_of(program).of(FUNCTION, 0).place(0)
     assert place == Place("a.cu", 1, (("a.cu", 1),) * 31)
+
+
+def test_files_of_julias_own_packages_are_named_with_them() -> None:
+    # folders and files as in a report of CUDA.jl: 0 is the folder where the compiler ran, 9 one that there is not
+    folders = (b"/home/me/.julia/packages/CUDA/DfvRa/src/device/intrinsics", b".", b"/home/me/kernels.jl/src")
+    files = ((b"warp_shuffle.jl", 1), (b"int.jl", 2), (b"bb.jl", 3), (b"bool.jl", 0), (b"a.cu", 2), (b"odd.jl", 9))
+    tables = b"".join(folder + b"\0" for folder in folders) + b"\0"
+    tables += b"".join(name + bytes([0, folder, 0, 0]) for name, folder in files) + b"\0"
+    rows = b"".join(
+        bytes([4, number, 2, 1, 1]) for number in range(1, len(files) + 1)
+    )  # a row, 16 bytes on, of each file
+    code = image(SET_ADDRESS + rows + b"\2\1" + END, tables=tables)
+    table = LineTables(Image(code)).of(FUNCTION, 0)
+    places = [table.place(16 * number) for number in range(1, len(files) + 1)]
+    assert [place and place.file for place in places] == [
+        "CUDA/warp_shuffle.jl",
+        "Base/int.jl",
+        "bb.jl",
+        "Base/bool.jl",
+        "a.cu",
+        "odd.jl",
+    ]
 
 
 def test_lines_of_compiled_code() -> None:

@@ -13,7 +13,11 @@ MAX, MIN = AGENT.format("thrust::arg_max_f<float>"), AGENT.format("thrust::arg_m
 
 
 def named(*names: str, short: str = "_kernel_agent") -> list[str]:
-    return launch_names([{"short_name": short, "name": name} for name in names])
+    return launch_names([launch(short, name) for name in names])
+
+
+def launch(short: str | None, name: str | None) -> dict[str, object]:
+    return {"short_name": short, "name": name, "device": 0, "block": [32, 1, 1], "grid": [1, 1, 1]}
 
 
 def test_kernels_of_one_short_name_have_the_words_in_which_they_differ() -> None:
@@ -23,8 +27,13 @@ def test_kernels_of_one_short_name_have_the_words_in_which_they_differ() -> None
         "_kernel_agent · arg_max_f",
     ]
     assert named(MAX, MAX) == ["_kernel_agent", "_kernel_agent"]  # launches of one kernel
-    assert launch_names([{"short_name": "a", "name": MAX}, {"short_name": "b", "name": MIN}]) == ["a", "b"]
-    assert launch_names([{"short_name": None, "name": None}] * 2) == ["(no name)", "(no name)"]
+    assert launch_names([launch("a", MAX), launch("b", MIN)]) == ["a", "b"]
+    assert launch_names([launch(None, None)] * 2) == ["(no name)", "(no name)"]
+
+
+def test_launches_of_one_kernel_have_the_shapes_in_which_they_differ() -> None:
+    narrow = {**launch("copy", "copy(int)"), "block": [16, 16, 1]}
+    assert launch_names([launch("copy", "copy(int)"), narrow]) == ["copy · block 32", "copy · block 16×16"]
 
 
 def test_long_names_are_cut_and_leave_room_for_what_differs() -> None:

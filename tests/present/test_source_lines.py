@@ -56,11 +56,23 @@ def test_what_is_spread_over_many_lines_or_not_known_has_no_place() -> None:
         ("copy.hpp", "gemm.h:1\ntile.inl:2", "copy.hpp:654"),  # headers alone
         ("barrier.h", None, "barrier.h:654"),
         ("mma.cuh", "main.cu:155", "mma.cuh:654"),
+        ("Base/int.jl", "Base/range.jl:883\nCUDA/pointer.jl:9\nbb.jl:80", "bb.jl:80 (Base/int.jl:654)"),
+        ("barrier.h", "Base/int.jl:87", "barrier.h:654"),
+        ("Base/int.jl", "LLVM/base.jl:40", ""),  # nobody changes either
+        ("LLVM/base.jl", None, ""),
+        ("int.jl", None, "int.jl:654"),  # a file of the user's own that is called so
     ],
 )
 def test_a_line_of_a_library_is_told_by_the_call_of_it(file: str, callers: str | None, first: str) -> None:
     found = where([row("samples", 654, 1.0, file=file, callers=callers)], ("samples",), CATALOGUE)
     assert first_place(found) == first
+
+
+def test_the_first_line_that_can_be_changed_is_told() -> None:
+    rows = [row("samples", 87, 0.5, file="Base/int.jl"), row("samples", 80, 0.3, file="bb.jl")]
+    found = where([*rows, row("samples", 81, 0.2, file="bb.jl")], ("samples",), CATALOGUE)
+    assert first_place(found) == "bb.jl:80"
+    assert where_sentence(found) == "Base/int.jl:87 (50.0 %); bb.jl:80 (30.0 %); bb.jl:81 (20.0 %) of the samples"
 
 
 def test_an_inlined_line_is_told_with_the_files_that_called_it() -> None:

@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ncuroof.ingest.code.line_tables import without_folder
+from ncuroof.ingest.code.source_names import source_name
 from ncuroof.ingest.native.annotations import c_text
 from ncuroof.ingest.native.schema import messages
 
@@ -26,7 +26,7 @@ class ImportedSources:
     def __init__(self, encoded: Iterable[bytes]) -> None:
         self._content_by_file: dict[str, bytes | None] = {}
         for file in _files(encoded):
-            name = without_folder(c_text(file.name))
+            name = source_name(c_text(file.name))
             same = self._content_by_file.setdefault(name, file.content) == file.content
             if not same:
                 self._content_by_file[name] = None  # two folders have different files of this name: ambiguous

@@ -8,13 +8,13 @@ of the call at which the following rows were inlined, and the function.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ncuroof.ingest.code.elf import Image
+from ncuroof.ingest.code.source_names import julia_package, source_name
 from ncuroof.ingest.native.annotations import c_text
 from ncuroof.ingest.wire import WireError
 
@@ -33,14 +33,13 @@ _MOST_FRAMES = 32
 _END_SEQUENCE, _SET_ADDRESS, _INLINED_CALL = 1, 2, 0x90
 _COPY, _ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _CONST_ADD_PC, _FIXED_ADVANCE_PC = 1, 2, 3, 4, 8, 9
 _SET_FIRST_ADDRESS = bytes([0, 9, _SET_ADDRESS])
-_FOLDER = re.compile(r".*[/\\]", re.DOTALL)
 
 
 class Place(NamedTuple):
     """The source position of an instruction.
 
     Attributes:
-        file: name of the file, without its folder.
+        file: name of the file, without its folder, but of Julia's own packages with the package.
         line: line number, from 1.
         callers: file and line of the calls through which the line was inlined, innermost first; empty if it was not inlined.
     """
@@ -141,11 +140,6 @@ class LineTables:
             self._n_left -= unit.position - operand
 
 
-def without_folder(path: str) -> str:
-    """Return the file name of a path of any operating system, on one line."""
-    return _FOLDER.sub("", path).replace("\n", " ")
-
-
 def _place(sequence: _Sequence, row: _Row) -> Place | None:
     frames: list[tuple[str, int]] = []
     while row.file in sequence.files and 0 < row.line <= _LAST_LINE and len(frames) < _MOST_FRAMES:
@@ -189,9 +183,8 @@ class _Unit:
         self._line_range = max(self._byte(), 1)
         self._opcode_base = self._byte()
         self._n_operands = [0, *(self._byte() for _ in range(1, self._opcode_base))]
-        while self._text():  # include directories
-            pass
-        self._files = dict(enumerate(self._file_names(), start=1))
+        packages = [julia_package(""), *(julia_package(c_text(folder)) for folder in iter(self._text, b""))]
+        self._files = dict(enumerate(self._file_names(packages), start=1))
 
     @property
     def position(self) -> int:
@@ -255,11 +248,14 @@ class _Unit:
             for _ in range(self._n_operands[opcode]):
                 self._number()
 
-    def _file_names(self) -> Iterator[str]:
-        while name := self._text():
-            for _ in range(3):  # directory index, modification time, size
+    def _file_names(self, packages: Sequence[str]) -> Iterator[str]:
+        """Yield the names of the files; `packages` are those of the folders by number, of which 0 is where the compiler ran."""
+        while path := c_text(self._text()):
+            folder = self._number()
+            for _ in range(2):  # modification time, size
                 self._number()
-            yield without_folder(c_text(name))
+            package = packages[folder] if folder < len(packages) else ""
+            yield source_name(path, package)
 
     def _byte(self) -> int:
         if self._at >= self._end:

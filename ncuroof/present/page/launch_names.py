@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ncuroof import wording
-from ncuroof.metrics.names import differences
 from ncuroof.present.analysed import Record
+from ncuroof.present.sentences.distinguishing_words import distinguishing_words
 
 MOST_NAME = 80
 """Most characters of a name in a table; the full name is shown on hover."""
@@ -16,19 +16,15 @@ _LEAST_OF_SHORT, _MOST_WORD = 16, 40
 
 
 def launch_names(kernels: Sequence[Record], n_characters: int = MOST_NAME) -> list[str]:
-    """Return the short name of each launch; with the words in which their full names differ where several kernels share one.
+    """Return the short name of each launch, with the words that tell it from others of that name: "copy · Wide, block 32×16".
 
     Args:
         kernels: of the document.
         n_characters: most characters of a name.
     """
-    full_names: dict[str, dict[str, None]] = {}
-    for kernel in kernels:
-        full_names.setdefault(wording.kernel_name(kernel), {})[kernel["name"] or ""] = None
-    words = {short: differences(full) for short, full in full_names.items() if len(full) > 1}
+    names = map(wording.kernel_name, kernels)
     return [
-        _with(short, words.get(short, {}).get(kernel["name"] or "", ()), n_characters)
-        for kernel, short in zip(kernels, map(wording.kernel_name, kernels), strict=True)
+        _with(short, words, n_characters) for short, words in zip(names, distinguishing_words(kernels), strict=True)
     ]
 
 

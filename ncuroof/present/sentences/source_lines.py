@@ -91,24 +91,34 @@ def line_text(line: Record) -> str:
 
 
 def first_place(found: Record | None) -> str:
-    """Return the first line of a finding's `where`, and a line that it waits for: "gemm.cu:84 waits for :80".
+    """Return the first line of a finding's `where` that can be changed, and a line that it waits for: "gemm.cu:84 waits for :80".
 
-    A header may be a library's, so a line in one follows the place of its call: "gemm.cu:84 (barrier.h:654)".
+    A header may be a library's, so a line in one follows the place of its call: "gemm.cu:84 (barrier.h:654)". A line of Julia's own
+    packages does so, too, and is left out where no call is known.
     """
-    if not found:
-        return ""
-    line = found["lines"][0]
+    return next(filter(None, map(_changeable_place, found["lines"])), "") if found else ""
+
+
+def _changeable_place(line: Record) -> str:
     awaited = line["awaits"][0] if line["awaits"] and not _is_same(line, line["awaits"][0]) else None
     waits = f" waits for {_seen_from(line, awaited, position(awaited))}" if awaited else ""
-    calls = (caller for caller in line["callers"] if not _is_header(caller))
-    call = next(calls, None) if _is_header(line) else None
-    return f"{position(call)} ({position(line)}{waits})" if call else f"{position(line)}{waits}"
+    is_of_julia = _is_of_julia(line)
+    calls = (caller for caller in line["callers"] if not _is_header(caller) and not _is_of_julia(caller))
+    call = next(calls, None) if is_of_julia or _is_header(line) else None
+    if call:
+        return f"{position(call)} ({position(line)}{waits})"
+    return "" if is_of_julia else f"{position(line)}{waits}"
 
 
 def _is_header(line: Record) -> bool:
     """Return whether a line is in a C++ header; those of the CUDA toolkit end in .h, .hpp or .inl, or have no suffix."""
     name = str(line["file"])
     return "." not in name or name.endswith(_HEADERS)
+
+
+def _is_of_julia(line: Record) -> bool:
+    """Return whether a line is in Julia's Base or in a package that kernels are made with: only these are named with a package."""
+    return "/" in str(line["file"])
 
 
 def _entry(row: Record) -> Document:

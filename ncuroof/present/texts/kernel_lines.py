@@ -11,12 +11,12 @@ import polars as pl
 
 from ncuroof import wording
 from ncuroof.diagnosis import with_weights
-from ncuroof.metrics.names import differences
 from ncuroof.present.analysed import Analysed, Record
 from ncuroof.present.explanations.limiters import limiter_label
 from ncuroof.present.sentences.actions import most_worth
 from ncuroof.present.sentences.breakdowns import differing, extremes
 from ncuroof.present.sentences.collect_options import RAW_PAGE, SHARED_SLICE, is_on_shared_slice, raw_page_tells
+from ncuroof.present.sentences.distinguishing_words import distinguishing_words
 from ncuroof.present.sentences.source_lines import first_place
 
 _CLAUSE_END = re.compile(r"(?<=[a-z0-9)])[.:;](?= |$)(?![^()]*\))")
@@ -40,7 +40,7 @@ class KernelLine:
     Attributes:
         number: id of the launch that represents the group.
         name: short name.
-        differs_in: words of the full name that distinguish it from others shown with this short name.
+        differs_in: words that distinguish it from others shown with this short name: of the full name, then block and grid.
         gpu: "GPU n" if the run used several; else empty.
         n_launches: launches in the group.
         spread: of their times, standard deviation over mean; empty where it is small.
@@ -99,18 +99,15 @@ def kernel_lines(analysed: Analysed, entries: Record, shown: pl.DataFrame) -> It
     """
     gains = _gains(analysed, shown)
     kernels = entries["kernels"]
-    full_names: dict[str, list[str]] = {}
-    for kernel in kernels:
-        full_names.setdefault(kernel["short_name"], []).append(kernel["name"] or "")
-    words = {short: differences(full) for short, full in full_names.items()}
-    for kernel, group in zip(kernels, shown.iter_rows(named=True), strict=True):
+    words = distinguishing_words(kernels)
+    for kernel, group, differs_in in zip(kernels, shown.iter_rows(named=True), words, strict=True):
         gpu = gpu_label(kernel["device"]) if len(entries["devices"]) > 1 else ""
         yield _line(
             kernel,
             group,
             entries["sources"],
             gains,
-            differs_in=words[kernel["short_name"]][kernel["name"] or ""],
+            differs_in=differs_in,
             gpu=gpu,
         )
 

@@ -16,6 +16,7 @@ from ncuroof.present.sentences.breakdowns import BreakdownLine
 from ncuroof.present.sentences.wall_time import PLACES_INDENT
 from ncuroof.present.texts.brief import Brief, VerdictShare, brief
 from ncuroof.present.texts.console import is_width_set, result_console
+from ncuroof.present.texts.fitted_names import LEAST_NAME_WIDTH, LEAST_WORD_WIDTH, fitted, fitted_names
 from ncuroof.present.texts.kernel_lines import KernelLine
 from ncuroof.present.texts.layout import filled, fitting
 from ncuroof.wording import bound_by, share
@@ -46,12 +47,6 @@ _N_BREAKDOWN = 4
 """Most lines for the time by family, and for that by range."""
 
 _MOST_WHERE = 36
-_LEAST_WORD_WIDTH = 6
-"""Least cells for a word that distinguishes two names, including the dot before it."""
-
-_LEAST_NAME_WIDTH = 8
-"""Least width of the name column; on narrower terminals, rows are cut at the right."""
-
 _LEAST_FILLED_WIDTH = 16
 """Least width of text beside its start; on narrower terminals, its other lines are not indented."""
 
@@ -143,10 +138,13 @@ def _legend(shares: tuple[VerdictShare, ...]) -> list[Text]:
 
 
 def _name_width(others: Sequence[int], names: Iterable[str], width: int) -> int:
-    """Return the width of the name column: what 80 columns leave, more if the longest name needs it and the terminal is wider."""
+    """Return the width of the name column: what 80 columns leave, more if the longest name needs it and the terminal is wider.
+
+    On terminals that leave less than the least width, rows are cut at the right.
+    """
     taken = sum(others) + len(others)
     wanted = max([WIDTH - taken, *map(cell_len, names)])
-    return max(min(width - taken, wanted), _LEAST_NAME_WIDTH)
+    return max(min(width - taken, wanted), LEAST_NAME_WIDTH)
 
 
 def _breakdown(title: str, lines: tuple[BreakdownLine, ...], name_width: int) -> list[Text]:
@@ -157,7 +155,7 @@ def _breakdown(title: str, lines: tuple[BreakdownLine, ...], name_width: int) ->
     for number, line in enumerate(lines[:n_shown]):
         cells = (line.share, line.duration, f"{line.recoverable} above roof", f"×{line.launches}")
         numbers = " ".join(f"{cell:>{cell_width}}" for cell, cell_width in zip(cells, widths, strict=True))
-        name = set_cell_size(_fitted(line.name, name_width), name_width)
+        name = set_cell_size(fitted(line.name, name_width), name_width)
         shown.append(
             Text(f"{'' if number else title:<{title_width}} {name} {numbers}", no_wrap=True, overflow="ellipsis")
         )
@@ -190,16 +188,16 @@ def _savings(lines: Iterable[tuple[str, str]], width: int) -> Iterator[Text]:
 
 def _kernels(lines: tuple[KernelLine, ...], width: int) -> Group:
     """Return a line per kernel, with its advice below."""
-    name_width = _name_width(_COLUMN_WIDTHS, (_name(line, _MOST_WIDTH) for line in lines), width)
+    name_width = _name_width(_COLUMN_WIDTHS, _names(lines, _MOST_WIDTH), width)
     header = _row(("#", "kernel", "time", "above roof", "bound by"), name_width)
     header.stylize("dim")
     parts = [header]
-    for line in lines:
+    for line, name in zip(lines, _names(lines, name_width), strict=True):
         _, color = _STYLE_BY_VERDICT[line.verdict]
         bound = bound_by(line.verdict, line.limiter)
-        row = _row((str(line.number), _name(line, name_width), line.duration, line.recoverable, bound), name_width)
+        row = _row((str(line.number), name, line.duration, line.recoverable, bound), name_width)
         row.stylize("bold", _COLUMN_WIDTHS[0] + 1, _COLUMN_WIDTHS[0] + 1 + name_width)
-        row.stylize(color, len(row) - len(_fitted(bound, _COLUMN_WIDTHS[-1])))
+        row.stylize(color, len(row) - len(fitted(bound, _COLUMN_WIDTHS[-1])))
         parts.append(row)
         if line.advice:
             parts += _advice(line, width)
@@ -211,19 +209,25 @@ def _row(cells: tuple[str, str, str, str, str], name_width: int) -> Text:
     widths = _COLUMN_WIDTHS
     return Text(
         f"{number:>{widths[0]}} {set_cell_size(name, name_width)} {duration:>{widths[1]}} {recoverable:>{widths[2]}} "
-        f"{_fitted(bound, widths[3])}",
+        f"{fitted(bound, widths[3])}",
         no_wrap=True,
         overflow="ellipsis",
     )
 
 
-def _name(line: KernelLine, n_cells: int) -> str:
-    """Return the kernel's name, cut to fit, with distinguishing words, GPU, launch count and spread of times, which are not cut."""
+def _names(lines: Sequence[KernelLine], n_cells: int) -> list[str]:
+    """Return kernels' names, cut to fit, with distinguishing words, GPU, launch count and spread of times, which are not cut."""
+    rests = [_rest(line, n_cells) for line in lines]
+    names = fitted_names([line.name for line in lines], [n_cells - cell_len(rest) for rest in rests])
+    return [name + rest for name, rest in zip(names, rests, strict=True)]
+
+
+def _rest(line: KernelLine, n_cells: int) -> str:
+    """Return what follows a kernel's name, with as many distinguishing words as leave room for the name."""
     rest = f" · {line.gpu}" if line.gpu else ""
     rest += f" ×{line.n_launches}" if line.n_launches > 1 else ""
     rest += f" ±{line.spread}" if line.spread else ""
-    rest = _last_that_fit(line.differs_in, n_cells - _LEAST_NAME_WIDTH - cell_len(rest)) + rest
-    return _fitted(line.name, n_cells - cell_len(rest)) + rest
+    return _last_that_fit(line.differs_in, n_cells - LEAST_NAME_WIDTH - cell_len(rest)) + rest
 
 
 def _last_that_fit(words: tuple[str, ...], n_cells: int) -> str:
@@ -232,11 +236,11 @@ def _last_that_fit(words: tuple[str, ...], n_cells: int) -> str:
     for tail in tails:
         if cell_len(tail) <= n_cells:
             return tail
-    return _fitted(tails[-1], n_cells) if tails and n_cells >= _LEAST_WORD_WIDTH else ""
+    return fitted(tails[-1], n_cells) if tails and n_cells >= LEAST_WORD_WIDTH else ""
 
 
 def _advice(line: KernelLine, width: int) -> list[Text]:
-    where = [f"· {_fitted(line.where, _MOST_WHERE)}"] if line.where else []
+    where = [f"· {fitted(line.where, _MOST_WHERE)}"] if line.where else []
     gain = [f"({line.gain})"] if line.gain else []
     start = f"{'':>{_COLUMN_WIDTHS[0]}} → "
     return [Text(each) for each in _filled(start, (*line.advice.split(), *where, *gain), width)]
@@ -245,7 +249,7 @@ def _advice(line: KernelLine, width: int) -> list[Text]:
 def _wrapped(line: str, width: int) -> Iterable[str]:
     """Return a line about wall-clock time wrapped to the width; a list of places, which are names, is cut instead."""
     if line.startswith(PLACES_INDENT):
-        return [_fitted(line, width)]
+        return [fitted(line, width)]
     start = found[0] if (found := _HANGING.match(line)) else ""
     return _filled(start, line[len(start) :].split(), width)
 
@@ -261,8 +265,3 @@ def _filled(start: str, words: Iterable[str], width: int) -> Iterator[str]:
     if rest < _LEAST_FILLED_WIDTH:
         return filled("", fitting((*start.split(), *words), width), width)
     return filled(start, fitting(words, rest), width)
-
-
-def _fitted(text: str, n_cells: int) -> str:
-    """Return text cut to `n_cells` terminal cells, ending in an ellipsis if cut; wide characters take two cells."""
-    return text if cell_len(text) <= n_cells else set_cell_size(text, max(n_cells - 1, 0)).rstrip() + "…"
