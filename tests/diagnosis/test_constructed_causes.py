@@ -52,11 +52,11 @@ def on_ada(path: str, operations_per_cycle: float) -> Described:
     )
 
 
-def test_mma_sync_on_hopper_leaves_a_third_of_wgmma() -> None:
+def test_mma_sync_on_hopper_leaves_what_wgmma_would_take() -> None:
     kernel = judged(PRODUCT)
     assert (kernel["verdict"], kernel["limiter"]) == ("compute", "tensor")
-    # two thirds of wgmma's rate, and the memory system is less busy than that
-    assert gains(kernel)["slower_tensor_instructions"] == pytest.approx(1 / 3, rel=1e-3)
+    # a pipe that is full for 85 % of the time at two thirds of wgmma's rate
+    assert gains(kernel)["slower_tensor_instructions"] == pytest.approx(1 - 0.85 * 2 / 3, rel=1e-3)
     assert "slower_tensor_accumulation" not in gains(kernel)
     assert "slower_tensor_path" in kernel["caveats"]
 

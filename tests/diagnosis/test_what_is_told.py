@@ -83,7 +83,7 @@ def test_of_busy_dram_there_is_either_headroom_or_a_roof(busy: float) -> None:
         ("user", "stream", {"access.async_copy_frac": 0.52}, None),  # the advice: fewer bytes
         ("cutlass", "stream", {"access.async_copy_frac": 0.52}, 1 - 0.72 / 0.98),  # the advice: more stages
         ("pytorch", _VECTORIZED.format("float"), {}, None),
-        ("pytorch", "void at::native::vectorized_layer_norm_kernel<float>", {}, 1 - 0.72 / 0.98),
+        ("pytorch", "void at::native::vectorized_layer_norm_kernel<float>", {}, None),
         ("pytorch", "void at::native::reduce_kernel<512>", {}, 1 - 0.72 / 0.98),
         ("pytorch_foreach", "multi_tensor_apply_kernel", {}, None),
         ("cublas", "gemm", {}, 1 - 0.72 / 0.98),
@@ -173,7 +173,7 @@ def test_older_tensor_instructions_are_told_where_warps_wait_as_well(tensor: flo
     row = named(finding, _FLASH, **busy)
     assert (finding in found(row)) == is_reported
     of_full = gain_ns(finding, {**busy, "utilisation.tensor": 0.7})
-    assert of_full == pytest.approx(0.34e6)  # where the pipe is the limit; waits need not fall with it
+    assert of_full == pytest.approx((1 - 0.7 * 0.66) * 1e6)
 
 
 @pytest.mark.parametrize(
@@ -229,7 +229,7 @@ def test_unaligned_copies_are_told_with_what_l2_sent_for_them_where_l2_is_the_li
             "Leave out biases and dropout",
             "without dropout",
         ),
-        ("shared_traffic", _FLASH, "tuned for", "neither 64 nor 128"),
+        ("shared_traffic", _FLASH, "tuned for", "tiles differ"),
         ("instruction_issue", _SOFTMAX, "whatever the layout", "contiguous"),
         ("instruction_issue", _VECTORIZED.format("c10::BFloat16"), "vectorised already", "contiguous"),
         ("instruction_issue", "void at::native::elementwise_kernel<128, 4, float>", "contiguous", "already"),

@@ -50,7 +50,7 @@ _OF_LOSSES = ("dram_roof", "dram_headroom", "low_occupancy", "stall_mixed", "nar
         ("local_memory", _SDPA.format("64x64x64"), (), "fits its registers"),
         ("local_memory", _SDPA.format("64x64x256"), (), "head dimension is above 128"),
         ("shared_traffic", _SDPA.format("128x128x128"), (), "tuned for"),
-        ("shared_traffic", _SDPA.format("128x128x96"), (), "neither 64 nor 128"),
+        ("shared_traffic", _SDPA.format("128x128x96"), (), "tiles differ"),
         ("stall_short_scoreboard", _FLASH, (), "FlashAttention-3"),
         ("serial_loads", _FLASH, (), "FlashAttention-3"),
         ("serial_loads", _FLASH.replace("fwd_kernel<", "fwd_splitkv_kernel<"), (), "fewer splits"),
