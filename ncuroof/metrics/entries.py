@@ -180,6 +180,8 @@ class OptimizerStep:
         range: regular expression for the NVTX range of a step.
         most_kernels: how many kernels a step for one parameter has at most.
         n_fused: how many tensors a fused kernel reads and writes for one parameter.
+        foreach_range: regular expression for the NVTX range of a step whose foreach passes are known.
+        n_foreach: how many tensors these passes together read and write for one parameter.
     """
 
     parts: tuple[str, ...]
@@ -187,6 +189,8 @@ class OptimizerStep:
     range: str
     most_kernels: int
     n_fused: int
+    foreach_range: str
+    n_foreach: int
 
 
 @dataclass(frozen=True, slots=True)

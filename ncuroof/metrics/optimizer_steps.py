@@ -13,12 +13,12 @@ _N_TENSORS = r"[Aa]rray<char *\*, *(?:\([a-z ]+\))?(\d+)"
 
 
 def optimizer_parts(kernels: pl.DataFrame, known: Neighbours, step: OptimizerStep) -> list[pl.Series]:
-    """Return what each launch is of an optimizer's step in PyTorch's pointwise kernels: two series.
+    """Return what each launch is of an optimizer's step in several kernels of PyTorch: two series.
 
     `launch.fused_step_frac`: of the tensors that the kernels of one parameter's step read and write, the share that a fused kernel
     would, `n_fused` over the sum of theirs. The kernels are consecutive in their stream with the same grid and block, the last one
-    is the step's last, the others contain all that it needs, and they are few. Null for other launches, and where a kernel's name
-    does not say how many tensors it has.
+    is the step's last, the others contain all that it needs, and they are few. In foreach passes in the range of a known step,
+    `n_fused` over `n_foreach`. Null for other launches, and where a kernel's name does not say how many tensors it has.
 
     `launch.is_of_optimizer` is 1 for these, and for pointwise kernels in an NVTX range of an optimizer's step, 0 for others.
 
@@ -36,7 +36,8 @@ def optimizer_parts(kernels: pl.DataFrame, known: Neighbours, step: OptimizerSte
         is_pointwise=is_pointwise,
         is_last=is_pointwise & matches(name, step.last),
         n_tensors=name.str.extract(ascii_classes(_N_TENSORS)).cast(pl.Float64),
-        is_in_range=pl.col("nvtx").list.eval(pl.element().str.contains(step.range)).list.any().fill_null(value=False),
+        is_in_range=_is_in(step.range),
+        is_foreach=(matches(name, known.foreach) & _is_in(step.foreach_range)).fill_null(value=False),
     )
     follows = pl.all_horizontal(
         pl.col("is_pointwise"),
@@ -54,9 +55,15 @@ def optimizer_parts(kernels: pl.DataFrame, known: Neighbours, step: OptimizerSte
         pl.col("n_tensors").is_not_null().all().over(run),
         *(matches(pl.col("name"), part).any().over(run) for part in step.parts),
     ).fill_null(value=False)
-    share = pl.when(is_step).then((step.n_fused / pl.col("n_tensors").sum().over(run)).clip(upper_bound=1))
+    of_step = (step.n_fused / pl.col("n_tensors").sum().over(run)).clip(upper_bound=1)
+    share = pl.when("is_foreach").then(step.n_fused / step.n_foreach).when(is_step).then(of_step)
     is_of_optimizer = is_step | (pl.col("is_pointwise") & pl.col("is_in_range"))
     parts = launches.select(
         share.alias("launch.fused_step_frac"), is_of_optimizer.cast(pl.Float64).alias("launch.is_of_optimizer")
     )
     return parts.get_columns()
+
+
+def _is_in(pattern: str) -> pl.Expr:
+    """Return whether a launch is in an NVTX range whose name matches a regular expression."""
+    return pl.col("nvtx").list.eval(pl.element().str.contains(pattern)).list.any().fill_null(value=False)

@@ -39,6 +39,26 @@ def steps(
 
 
 THIRD = pytest.approx(7 / 21)
+FOREACH = (
+    "void at::native::<unnamed>::multi_tensor_apply_kernel<at::native::<unnamed>::TensorListMetadata<(int)1>, "
+    "at::native::<unnamed>::{}<float, (int)1, (int)1, (int)0>, std::multiplies<float>, float>(T1, T2, T3...)"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "nvtx", "share"),
+    [
+        (FOREACH.format("BinaryOpScalarFunctor"), ["training", "Optimizer.step#AdamW.step"], pytest.approx(7 / 20)),
+        (FOREACH.format("PointwiseOpScalarFunctor"), ["Optimizer.step#Adam.step"], pytest.approx(7 / 20)),
+        (FOREACH.format("FusedAdamMathFunctor"), ["Optimizer.step#AdamW.step"], None),
+        (FOREACH.format("BinaryOpScalarFunctor"), ["Optimizer.step#Adamax.step"], None),  # has other passes
+        (FOREACH.format("BinaryOpScalarFunctor"), ["Optimizer.step#SGD.step"], None),
+        (FOREACH.format("BinaryOpScalarFunctor"), ["clip"], None),  # gradient clipping
+        (FOREACH.format("BinaryOpScalarFunctor"), [], None),
+    ],
+)
+def test_foreach_passes_of_adam_are_known_by_their_range(name: str, nvtx: list[str], share: float | None) -> None:
+    assert steps([name], nvtx=nvtx)[0] == [share]
 
 
 @pytest.mark.parametrize(
