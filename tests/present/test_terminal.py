@@ -133,7 +133,7 @@ def test_the_options_that_would_tell_why_are_not_cut(tmp_path: Path) -> None:
     [
         (
             0.56,
-            "(up to 44.0 % of its time; to know why, collect --section WarpStateStats)",
+            "(up to 44.0 % of its time; to know the rest, collect --section WarpStateStats)",
         ),  # of 90 % above the roofline
         (0.54, "(up to 46.0 % of its time)"),
     ],

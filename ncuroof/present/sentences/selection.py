@@ -25,7 +25,7 @@ def selection_sentence(summary: Record) -> str:
     numbers += [f"at most {count}"] if count is not None else []
     which += [f"({', '.join(numbers)})"] if numbers else []
     if summary["n_kernels"] == selection["of_n_kernels"]:
-        return f"{' '.join(which)}: all of the run's launches"
+        return f"{' '.join(which)}: all of the run's launches" if kernel is not None or nvtx is not None else ""
     share = f", {wording.share(selection['duration_frac'])} of its GPU time" if selection["duration_frac"] else ""
     return (
         f"only {' '.join(which)}: {summary['n_kernels']} of the run's {wording.launches(selection['of_n_kernels'])}{share}; "

@@ -126,7 +126,7 @@ def _line(
         _advice(finding, gains.get((kernel["id"], finding["id"]))) if finding else (_to_know_more(kernel, sources), "")
     )
     if finding and gain and _leaves_most(finding, kernel) and (more := _to_know_more(kernel, sources, only=_STALLS)):
-        gain = f"{gain}; {more[0].lower()}{more[1:]}"
+        gain = f"{gain}; {more.replace('To know why', 'to know the rest')}"
     return KernelLine(
         number=kernel["id"],
         name=wording.printable(wording.kernel_name(kernel)),
