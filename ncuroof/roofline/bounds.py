@@ -26,6 +26,7 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
     Roofline time is the duration times the largest of: DRAM's achieved over peak rate, each precision's achieved over peak
     rate, and the utilisation of the arithmetic pipes whose work no FLOP counter shows (ALU and XU always; FMA, FP64, FP16
     and tensor if their FLOPs were not collected). It is null unless both the DRAM part and the arithmetic part are known.
+    Of a debug build these pipes do not count: what fills them are moves that optimisation leaves out.
     A kernel has no side if a pipe without collected FLOPs is busier than the counted work.
 
     Args:
@@ -53,9 +54,11 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
         .join(_tensor_path_fraction(work), on="id", how="left", maintain_order="left")
         .with_columns(pl.coalesce("dram_roof_frac", "utilisation.dram").alias("dram_frac"))
     )
-    pipes = {pipe: pl.col(f"utilisation.{pipe}") for pipe in _ARITHMETIC_PIPES}
+    pipes = {pipe: _unless_debug_build(pl.col(f"utilisation.{pipe}")) for pipe in _ARITHMETIC_PIPES}
     uncounted_pipes = {
-        pipe: pl.when(~pl.col(f"is_counted.{pipe}").fill_null(value=False)).then(_share_of_peak(pipe))
+        pipe: pl.when(~pl.col(f"is_counted.{pipe}").fill_null(value=False)).then(
+            _unless_debug_build(_share_of_peak(pipe))
+        )
         for pipe in _PIPES_WITH_FLOP
     }
     uncounted = pl.max_horizontal(uncounted_pipes.values())
@@ -90,6 +93,11 @@ def _largest(min_time_frac: pl.Expr, pipes: Mapping[str, pl.Expr]) -> pl.Expr:
     return pl.when(min_time_frac > 0).then(
         pl.coalesce(pl.when(frac == min_time_frac).then(name) for frac, name in shares)
     )
+
+
+def _unless_debug_build(busy: pl.Expr) -> pl.Expr:
+    is_debug_build = (pl.col("check.debug_build") > 0).fill_null(value=False)
+    return pl.when(is_debug_build).then(0.0).otherwise(busy)
 
 
 def _share_of_peak(pipe: str) -> pl.Expr:

@@ -73,8 +73,11 @@ def test_what_is_below_both_peaks_is_below_its_roof(rate: float, traffic: float,
     assert points["roof_frac"][0] <= 1
 
 
-def bounds_of(counters: dict[str, float], work: pl.DataFrame, bandwidth: pl.DataFrame) -> dict[str, object]:
-    kernels = measure([raw_report({"gpu__time_duration.sum": 1000.0, **counters})]).kernels
+def bounds_of(
+    counters: dict[str, float], work: pl.DataFrame, bandwidth: pl.DataFrame, *, is_debug_build: bool = False
+) -> dict[str, object]:
+    report = raw_report({"gpu__time_duration.sum": 1000.0, **counters})
+    kernels = measure([replace(report, debug_builds=(is_debug_build,))]).kernels
     return bound(kernels, work, bandwidth).row(0, named=True)
 
 
@@ -100,6 +103,14 @@ def test_integer_work_bounds_by_its_pipe() -> None:
     row = bounds_of(counters, work_table((0, "fp32", 0.0, 1e13, True)), bandwidth_table((0, "dram", 1e10, 1e12)))
     assert row["recoverable_ns"] == pytest.approx(100)
     assert (row["side"], row["min_time_by"]) == (None, "alu")
+
+
+@pytest.mark.parametrize("pipe", ["alu", "fma"])
+def test_moves_of_a_debug_build_are_no_least_time(pipe: str) -> None:
+    # DRAM 30 % of its peak is what the work needs; the pipe is full of moves that optimisation leaves out
+    counters = {f"sm__pipe_{pipe}_cycles_active{PCT}": 90.0}
+    row = bounds_of(counters, work_table(), bandwidth_table((0, "dram", 3e11, 1e12)), is_debug_build=True)
+    assert (row["min_time_ns"], row["min_time_by"]) == (pytest.approx(300), "dram")
 
 
 def test_without_flop_counters_the_fma_pipe_stands_in() -> None:
