@@ -168,7 +168,7 @@ def test_threads_and_blocks_that_do_the_same_are_counted(tmp_path: Path) -> None
     assert kernel["findings"][0]["id"] == "alike_threads"
     # what may be wrong is not to be made faster: a line shows the first finding, and no action over the run counts the kernel
     assert not any(finding["is_most_worth"] for finding in kernel["findings"])
-    assert "32 × 1 instead of 32 × 32" in kernel["findings"][0]["advice"]
+    assert "32 × 1, in the same grid" in kernel["findings"][0]["advice"]
     small = judged(tmp_path / "r.ncu-rep", launch((32, 8, 2), (10, 1, 3)) | {WAVES: 0.4}, code)
     gains = {finding["id"]: finding["gain_ns"] for finding in small["findings"]}
     # all run at once: what the blocks cost is what the busiest unit does for them, 70 % of the time at most
