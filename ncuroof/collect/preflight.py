@@ -13,6 +13,7 @@ from pathlib import Path
 from ncuroof.collect.arguments import Selection, ncu_command
 from ncuroof.collect.doctor import FAILED, PERMISSION, Surroundings, examine
 from ncuroof.collect.failures import refusal
+from ncuroof.collect.interpreters import is_python
 from ncuroof.collect.programs import Program
 from ncuroof.collect.recording import Recorder
 from ncuroof.collect.request import Steps
@@ -52,7 +53,8 @@ def _look_at_program(recorder: Recorder) -> None:
     first = (program.launcher or program.words)[0]
     if shutil.which(first) is None and not (Path(first).is_file() and os.access(first, os.X_OK)):
         raise _no_program(first)
-    script = None if program.launcher or program.script is None else program.words[program.script]
+    is_called_from_here = not program.launcher and is_python(program.words[0])  # a wrapper may change the folder first
+    script = program.words[program.script] if is_called_from_here and program.script is not None else None
     if script not in (None, "-m") and not Path(str(script)).exists():
         raise ProfilingError(f"{script}: no such script (program-not-found)", hint="check its path")
     if recorder.request.steps is not None and program.script is not None:

@@ -53,6 +53,10 @@ def test_a_program_that_is_not_there(tmp_path: Path, words: tuple[str, ...], mes
     assert error.value.exit_code == 1  # as for a report that is not there; 2 is for wrong options
 
 
+def test_a_wrapper_may_know_another_folder_with_the_script(tmp_path: Path) -> None:
+    preflight(recorder(tmp_path, ("env", "-C", "elsewhere", "python", "nowhere.py")), machine())
+
+
 @pytest.mark.parametrize(
     ("name", "message", "hint"),
     [
