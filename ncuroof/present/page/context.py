@@ -151,7 +151,10 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
 
 def _breakdowns(summary: Record) -> Iterable[Breakdown]:
     families = by_family(summary)
-    for title, lines in (("Source of the kernels", families), ("NVTX range", by_range_path(summary))):
+    for title, lines in (
+        ("Source of the kernels", families),
+        ("NVTX range, without those inside it", by_range_path(summary)),
+    ):
         if lines:
             yield Breakdown(title, lines is not families, lines[:_MOST_PARTS], max(len(lines) - _MOST_PARTS, 0))
 
