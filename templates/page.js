@@ -153,14 +153,16 @@ function showRows() {
   document.getElementById("table-device").textContent = allDevices().length > 1 ? `on ${deviceLabel(filter.device)}` : "";
   others.replaceChildren(...elsewhere());
   clear.hidden = !isFiltering();
-  back.hidden = !filter.finding;
+  back.hidden = !filter.finding && !filter.range;
+  back.textContent = filter.finding ? "Back to what to do first" : "Back to NVTX ranges";
+  back.setAttribute("href", filter.finding ? "#actions" : "#ranges");
   table.show(rows);
   return showChart();
 }
 
-/** Show the launches that an action counts, on the chart and in the table, of the GPU where they save most. */
-function showFinding(finding) {
-  setFilters({ finding });
+/** Show only the launches that an action counts, or of an NVTX range, on the chart and in the table: of the GPU with most of them. */
+function showOnly(filters) {
+  setFilters(filters);
   const [[device] = [filter.device]] = inViewByDevice();
   changeDevice(device);
   glideTo("roofline", document.getElementById("roofline-title"));
@@ -246,12 +248,12 @@ const clear = button("Clear filters", () => {
   document.getElementById("search").focus();
 });
 const others = make("span", { id: "elsewhere", class: "soft" });
-const back = make("a", { href: "#actions" }, "Back to what to do first");
+const back = make("a");
 document.getElementById("filters").append(...deviceControl(), ...filterControls(showRows), make("span", { id: "in-view", role: "status", class: "soft" }), others, clear, back);
-for (const link of document.querySelectorAll("[data-finding]")) {
+for (const link of document.querySelectorAll("[data-finding], [data-range]")) {
   link.addEventListener("click", (event) => {
     event.preventDefault();
-    showFinding(link.dataset.finding);
+    showOnly({ ...link.dataset });
   });
 }
 document.getElementById("chart-buttons").append(

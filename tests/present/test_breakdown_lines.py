@@ -8,12 +8,9 @@ import pytest
 from rich.cells import cell_len
 
 import ncuroof
-from ncuroof.diagnosis import load_rules
-from ncuroof.present.page.context import page_context
-from ncuroof.present.sentences.breakdowns import NO_RANGE, by_family, by_outer_range, by_range_path, differing, extremes
+from ncuroof.present.sentences.breakdowns import NO_RANGE, by_family, by_outer_range, differing, extremes
 from ncuroof.present.texts.markdown import to_markdown
 from ncuroof.present.texts.terminal import to_text
-from tests.present import documents
 from tests.support.report_writer import METRICS_BY_CHIP, Kernel, Session, write_report
 
 
@@ -50,8 +47,7 @@ def test_ranges_are_shown_where_they_branch() -> None:
 
 
 def test_a_run_without_ranges_has_none_to_show() -> None:
-    summary = {"by_nvtx_branch": [part(None)], "by_nvtx_path": [part(None)]}
-    assert by_outer_range(summary) == by_range_path(summary) == ()
+    assert by_outer_range({"by_nvtx_branch": [part(None)]}) == ()
 
 
 def test_what_is_not_known_is_a_dash() -> None:
@@ -110,17 +106,3 @@ def test_markdown_has_a_table_of_families_and_one_of_ranges_where_there_are_any(
     only_one = to_markdown(run(tmp_path, ("a", ("x|y",), 1000.0), ("b", ("x|y",), 1000.0)))
     assert "| code |" not in only_one
     assert "NVTX" not in only_one
-
-
-def test_the_page_shows_a_hundred_ranges_and_says_how_many_more() -> None:
-    document = documents.document(documents.kernel())
-    paths = [part(f"range {number}") for number in range(130)]
-    document["summary"] |= {
-        "by_family": [part("user")],
-        "by_nvtx": paths,
-        "by_nvtx_branch": paths,
-        "by_nvtx_path": paths,
-    }
-    families, ranges = page_context(document, load_rules()).breakdowns
-    assert (len(families.lines), families.n_more) == (1, 0)
-    assert (len(ranges.lines), ranges.n_more) == (100, 30)

@@ -14,11 +14,12 @@ from ncuroof.present.page.changes import Changes, changes
 from ncuroof.present.page.headline import headline
 from ncuroof.present.page.kernel_table import KernelRow, table_columns, table_rows, top_rows
 from ncuroof.present.page.launch_names import launch_names
-from ncuroof.present.page.launch_rows import launch_rows, most_recoverable_first
+from ncuroof.present.page.launch_rows import launch_rows, most_recoverable_first, n_represented
 from ncuroof.present.page.methods import Methods, methods
 from ncuroof.present.page.operators import Operators, operators
+from ncuroof.present.page.range_tree import RangeLine, range_tree
 from ncuroof.present.sentences.actions import Outlook, gpu_time, outlook
-from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_range_path
+from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family
 from ncuroof.present.sentences.clocks import locked_clock_remark
 from ncuroof.present.sentences.debug_build import debug_build_sentence
 from ncuroof.present.sentences.doubts import doubts_sentence
@@ -29,8 +30,7 @@ from ncuroof.present.sentences.selection import selection_sentence
 from ncuroof.present.sentences.wall_time import WallTimeTable, wall_time_tables
 from ncuroof.present.sentences.weighting import not_the_run_sentences, weighting_sentences
 
-_MOST_PARTS = 100
-"""Most families or ranges in a table; the document has all of them."""
+_OTHER_RANGES = "A launch counts with the launches that it represents, which may be in other ranges."
 
 _MOST_ROWS = 50
 """Most rows in the static HTML of the table, which the script replaces."""
@@ -63,16 +63,6 @@ class VerdictShare:
 
 
 @dataclass(frozen=True, slots=True)
-class Breakdown:
-    """The run's time divided into parts."""
-
-    title: Annotated[str, "what it is divided by"]
-    is_by_range: Annotated[bool, "whether the parts are NVTX ranges, whose names come from the program"]
-    lines: Annotated[Sequence[BreakdownLine], "the parts, the longest first"]
-    n_more: Annotated[int, "parts that are not shown"]
-
-
-@dataclass(frozen=True, slots=True)
 class PageContext:
     """All variables of the template, besides `assets`."""
 
@@ -98,7 +88,9 @@ class PageContext:
     time_by_verdict: Annotated[str, "the same as one sentence, for screen readers"]
     changes: Annotated[Changes | None, "what changed since another run, on the page of a comparison"]
     operators: Annotated[Operators | None, "expected against measured, where NVTX ranges name operators and shapes"]
-    breakdowns: Annotated[Sequence[Breakdown], "time by family, and by NVTX range where there are any"]
+    families: Annotated[Sequence[BreakdownLine], "time by family, the longest first"]
+    ranges: Annotated[Sequence[RangeLine], "time by NVTX range, none where there are no ranges"]
+    ranges_remark: Annotated[str, "what the time of a range includes besides its own launches, or empty"]
     outlook: Annotated[Outlook, "the largest potential savings over the run"]
     top_kernels: Annotated[Sequence[KernelRow], "the groups of equal launches with the most recoverable time"]
     columns: Annotated[Sequence[tuple[str, str, str]], "key, title and kind (number or text) of the table's columns"]
@@ -139,7 +131,9 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
         time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
         changes=changed,
         operators=operators(document["expected"], summary),
-        breakdowns=list(_breakdowns(summary)),
+        families=by_family(summary),
+        ranges=range_tree(document).lines,
+        ranges_remark=_OTHER_RANGES if any(number != 1 for number in n_represented(kernels) or ()) else "",
         outlook=outlook(document),
         top_kernels=top_rows(document, rules, names),
         columns=table_columns(kernels),
@@ -147,16 +141,6 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
         n_more=max(len(rows) - _MOST_ROWS, 0),
         methods=methods(document, rules),
     )
-
-
-def _breakdowns(summary: Record) -> Iterable[Breakdown]:
-    families = by_family(summary)
-    for title, lines in (
-        ("Source of the kernels", families),
-        ("NVTX range, without those inside it", by_range_path(summary)),
-    ):
-        if lines:
-            yield Breakdown(title, lines is not families, lines[:_MOST_PARTS], max(len(lines) - _MOST_PARTS, 0))
 
 
 def _source(source: Record) -> SourceFacts:

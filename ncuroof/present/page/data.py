@@ -22,6 +22,7 @@ from ncuroof.present.page.interned import Cell, Texts
 from ncuroof.present.page.kernel_detail import RANGE_MARK, SECTIONS, KernelDetails
 from ncuroof.present.page.launch_names import launch_names
 from ncuroof.present.page.launch_rows import LaunchRow, launch_rows, n_represented
+from ncuroof.present.page.range_tree import range_tree
 from ncuroof.present.page.whatif import scaling, targets
 from ncuroof.present.sentences.actions import gpu_time, most_worth
 from ncuroof.words import MemoryLevel
@@ -33,9 +34,6 @@ RESOURCES = (
     "memory", "compute", "dram", "l2", "l1", "issue", "tensor", "fp32", "fp64", "fp16", "alu", "xu", "lsu",
 )  # fmt: skip
 """Utilisations with a column of bars."""
-
-_MOST_RANGES = 200
-"""Most NVTX ranges in the filter; a search finds the others."""
 
 
 def page_index(document: Record, rules: Rules, comparison: Record | None = None) -> dict[str, Any]:
@@ -64,7 +62,7 @@ def page_index(document: Record, rules: Rules, comparison: Record | None = None)
         "precisions": {name: wording.label(name) for name in sorted(precisions)},
         "integers": [name for name in sorted(precisions) if wording.work_units([name]) == "OP"],
         "resources": {name: wording.label(name) for name in RESOURCES},
-        "ranges": _ranges(kernels),
+        "ranges": range_tree(document).paths,
         "arrows": moved,
         "changed": changed_positions(comparison, kernels),
         "targets": targets(document),
@@ -203,13 +201,6 @@ def _views(document: Record, device: int, moved: Sequence[Sequence[Any]]) -> dic
     }
     opens = next((name for name, figure in views.items() if figure["levels"]), FLOP.name)
     return {"views": views, "opens": opens}
-
-
-def _ranges(kernels: Sequence[Record]) -> list[str]:
-    """Return the NVTX ranges of the launches, outer ranges before those nested in them."""
-    paths = {tuple(kernel["nvtx"] or ()) for kernel in kernels}
-    prefixes = {path[:length] for path in paths for length in range(1, len(path) + 1)}
-    return [wording.printable(RANGE_MARK.join(path)) for path in sorted(prefixes)[:_MOST_RANGES]]
 
 
 def _cell(value: str | None, texts: Texts) -> Cell | None:

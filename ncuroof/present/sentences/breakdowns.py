@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -35,12 +34,10 @@ def by_family(summary: Record) -> tuple[BreakdownLine, ...]:
 
 def by_outer_range(summary: Record) -> tuple[BreakdownLine, ...]:
     """Return the parts of the run by outermost NVTX range, deeper where there is only one of these; empty without ranges."""
-    return _ranges(summary["by_nvtx_branch"])
-
-
-def by_range_path(summary: Record) -> tuple[BreakdownLine, ...]:
-    """Return the parts of the run by full path of NVTX ranges; empty without ranges."""
-    return _ranges(summary["by_nvtx_path"])
+    entries = summary["by_nvtx_branch"]
+    if all(entry["key"] is None for entry in entries):
+        return ()
+    return tuple(_line(NO_RANGE if entry["key"] is None else entry["key"], entry) for entry in entries)
 
 
 def differing(group: Record) -> str:
@@ -56,12 +53,6 @@ def extremes(group: Record) -> str:
     low, high = wording.duration(group["min_duration_ns"]), wording.duration(group["max_duration_ns"])
     spread = differing(group)
     return (f"{low} each" if low == high else f"{low} to {high} each") + (f" (±{spread})" if spread else "")
-
-
-def _ranges(entries: Sequence[Record]) -> tuple[BreakdownLine, ...]:
-    if all(entry["key"] is None for entry in entries):
-        return ()
-    return tuple(_line(NO_RANGE if entry["key"] is None else entry["key"], entry) for entry in entries)
 
 
 def _line(name: str, entry: Record) -> BreakdownLine:
