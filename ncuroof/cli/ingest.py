@@ -15,7 +15,6 @@ from ncuroof.batch.ingest import ingest as take_in
 from ncuroof.batch.locations import find_reports
 from ncuroof.batch.workers import Workers
 from ncuroof.cli.options import common, say
-from ncuroof.cli.progress import CLEAR_LINE
 from ncuroof.errors import DatasetError, IngestIncompleteError
 
 _MOST_FAILURES = 20
@@ -127,16 +126,19 @@ def _progress(n_reports: int) -> Callable[[Outcome], None]:
     counts: Counter[str] = Counter()
     begin = time.monotonic()
     is_terminal = sys.stderr is not None and sys.stderr.isatty()
+    longest = 0
     every = 1 if is_terminal else max(1, n_reports // _LINES_WITHOUT_TERMINAL)
 
     def tell(outcome: Outcome) -> None:
+        nonlocal longest
         counts[outcome.status] += 1
         done = counts.total()
         if done % every and done != n_reports:
             return
         rate = done / max(time.monotonic() - begin, 1e-9)
         line = f"ingest: {done}/{n_reports} reports, {rate:.1f}/s, {counts['failed']} failed"
-        click.echo(f"{CLEAR_LINE}{line}" if is_terminal else line, err=True, nl=not is_terminal or done == n_reports)
+        longest = max(longest, len(line))
+        click.echo(f"\r{line:<{longest}}" if is_terminal else line, err=True, nl=not is_terminal or done == n_reports)
 
     return tell
 

@@ -14,7 +14,7 @@ _FIRST_AFTER_S = 0.5
 
 _AGAIN_AFTER_S = 0.1
 
-CLEAR_LINE = "\r\x1b[K"
+_WIDTH = len("reading: 100 %")
 
 
 @contextlib.contextmanager
@@ -30,10 +30,12 @@ def reading_progress(*, quiet: bool) -> Iterator[Callable[[float], None]]:
         nonlocal next_s, is_drawn
         if time.monotonic() > next_s:
             next_s, is_drawn = time.monotonic() + _AGAIN_AFTER_S, True
-            click.echo(f"{CLEAR_LINE}reading: {100 * share:.0f} %", nl=False, err=True)
+            click.echo(f"\r{f'reading: {100 * share:.0f} %':<{_WIDTH}}", nl=False, err=True)
 
     try:
         yield tell
     finally:
         if is_drawn:
-            click.echo(CLEAR_LINE, nl=False, err=True)
+            click.echo(
+                f"\r{'':{_WIDTH}}\r", nl=False, err=True
+            )  # no escape: not every terminal knows one that clears a line

@@ -118,7 +118,7 @@ def run_ncu(
         finally:
             for end in set(ends.values()):
                 os.close(end)
-        is_terminal = shows_progress and os.isatty(_STDERR)
+        is_terminal = shows_progress and os.isatty(_STDERR) and os.environ.get("TERM") != "dumb"
         line = StatusLine(_draw, terminal_width(_STDERR)) if is_terminal else None
         watch = _Watch(process, streams, log, line, n_all, say)
         try:

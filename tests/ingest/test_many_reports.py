@@ -139,7 +139,7 @@ def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     with reading_progress(quiet=False) as tell:
         tell(0.423)
         tell(0.424)  # too soon for another word
-    assert capsys.readouterr().err == "\r\x1b[Kreading: 42 %\r\x1b[K"
+    assert capsys.readouterr().err == "\rreading: 42 % \r              \r"
 
 
 def test_progress_is_the_share_of_all_bytes(tmp_path: Path) -> None:
