@@ -76,6 +76,16 @@ def test_atomics_are_waited_for_like_loads(opcode: int) -> None:
     assert [found.loads_in_flight(number) for number in (2, 3)] == [0, 1]
 
 
+def test_a_branch_by_lanes_or_by_a_predicate_of_the_warp_can_be_passed() -> None:
+    """BRA.DIV, of which bit 33 is set, and BRA.U UP0: without a predicate of their own, and yet not always taken."""
+    load, waiter = instruction(LOAD, result=0), instruction(waits=(0,))
+    by_lanes = (int.from_bytes(branch(1), "little") | 1 << 33).to_bytes(16, "little")
+    by_warp = (int.from_bytes(branch(1), "little") & ~0xFFF | 0x547).to_bytes(16, "little")
+    for conditional in (by_lanes, by_warp):
+        assert awaited(load, conditional, waiter, instruction(EXIT), by=2) == [0]
+    assert awaited(load, branch(1), waiter, instruction(EXIT), by=2) == []
+
+
 def test_the_nearest_comes_first() -> None:
     loads = (instruction(LOAD, result=0), instruction(LOAD, result=1), instruction(LOAD, result=0))
     code = b"".join((*loads, instruction(waits=(0, 1))))
