@@ -84,6 +84,13 @@ class Scoreboards:
         awaited = self.awaited_by(number)
         return any(self._opcode(each) in sass.ATOMICS_WITH_RESULT for each in awaited) if awaited else None
 
+    def waits_for_copies(self, number: int) -> bool | None:
+        """Return whether an instruction waits for asynchronous copies alone; None if it is not known what it waits for."""
+        awaited = {self._opcode(each) for each in self.awaited_by(number)}
+        if not 0 < number < len(self._words) or self._opcode(number - 1) != sass.WAIT_FOR_COPIES:
+            return False if awaited else None
+        return awaited == {sass.ASYNC_COPY} and sass.is_wait_for_copies(self._words[number - 1][0])
+
     @cached_property
     def _n_loads(self) -> list[int]:
         """Number of loads in flight at each instruction."""
