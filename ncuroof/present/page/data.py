@@ -23,7 +23,7 @@ from ncuroof.present.page.kernel_detail import RANGE_MARK, SECTIONS, KernelDetai
 from ncuroof.present.page.launch_names import launch_names
 from ncuroof.present.page.launch_rows import LaunchRow, launch_rows, n_represented
 from ncuroof.present.page.whatif import scaling, targets
-from ncuroof.present.sentences.actions import gpu_time, most_worth
+from ncuroof.present.sentences.actions import counted_finding, gpu_time, most_worth
 from ncuroof.words import MemoryLevel
 
 DETAILS_PER_PART = 64
@@ -99,7 +99,7 @@ def dram_intensity(kernel: Record) -> float | None:
 
 def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
     findings = [most_worth(kernel["findings"]) for kernel in kernels]
-    counted = [_counted(kernel) for kernel in kernels]
+    counted = [counted_finding(kernel["findings"]) for kernel in kernels]
     return {
         "id": [kernel["id"] for kernel in kernels],
         "name": [texts.add(kernel["name"] or wording.kernel_name(kernel)) for kernel in kernels],
@@ -124,11 +124,6 @@ def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
         "finding": [_cell(finding["title"] if finding else None, texts) for finding in findings],
         "utilisation": {name: [rounded(kernel["utilisation"].get(name)) for kernel in kernels] for name in RESOURCES},
     }
-
-
-def _counted(kernel: Record) -> Record | None:
-    """Return the finding under which the run's actions count a launch; None where they do not count it."""
-    return next((finding for finding in kernel["findings"] if finding["is_most_worth"]), None)
 
 
 def _group(row: LaunchRow) -> dict[str, Any]:
