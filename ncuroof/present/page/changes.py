@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from ncuroof import wording
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.views import is_plottable
+from ncuroof.present.sentences.change import both_times
 from ncuroof.present.sentences.comparison import changed_lines, how_matched, match_name, moved, outcome, side
 
 _MOST_LINES = 100
@@ -104,7 +105,7 @@ def _matched(match: Record) -> ChangeLine:
         name=wording.shortened(match_name(match), _MOST_NAME),
         before=wording.duration(was),
         after=wording.duration(became),
-        recoverable=" → ".join(map(wording.duration, match["recoverable_ns"])),
+        recoverable=both_times(match["recoverable_ns"]),
         sentence=match["sentence"],
         places=changed_lines(match),
         how=how_matched(match) or "same name and shape",

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from ncuroof import wording
 from ncuroof.comparison import WORK_WORDS, is_beyond, is_other_work
 from ncuroof.present.analysed import Record
-from ncuroof.present.sentences.change import CLOCK, at_another_clock, factor
+from ncuroof.present.sentences.change import CLOCK, at_another_clock, both_times, factor
 from ncuroof.present.sentences.source_lines import place
 
 _LEAST_OF_RUN = 0.01
@@ -165,11 +165,6 @@ def match_name(match: Record) -> str:
 def short_group(group: Record) -> str:
     """Return the name of a group of launches, no longer than a line has room for."""
     return wording.kernel_name(group, _MOST_NAME)
-
-
-def both_times(durations_ns: Sequence[float | None]) -> str:
-    """Return a time before and after: "1.78 ms → 4.58 ms"."""
-    return " → ".join(map(wording.duration, durations_ns))
 
 
 def changed_lines(match: Record) -> list[str]:
