@@ -86,11 +86,8 @@ def not_the_run_sentences(weighting: Record | None, command_lines: Sequence[str 
 
 
 def _longest(not_recorded: Sequence[Record]) -> str:
-    names = [
-        f"{wording.printable(each['name'])} {wording.duration(each['duration_ns'])}" for each in not_recorded[:_N_NAMED]
-    ]
-    n_more = len(not_recorded) - len(names)
-    return f": {', '.join(names)}" + (f" and {n_more} more" if n_more else "") if names else ""
+    names = [f"{wording.printable(each['name'])} {wording.duration(each['duration_ns'])}" for each in not_recorded]
+    return f": {wording.first_of(names, _N_NAMED)}" if names else ""
 
 
 def _how_to_record_them(command_lines: Sequence[str]) -> str:

@@ -84,7 +84,7 @@ def brief(analysed: Analysed) -> Brief:
     summary = entries["summary"]
     reports = _report_names(analysed)
     return Brief(
-        title=", ".join(reports[:3]) + (f" and {len(reports) - 3} more" if len(reports) > 3 else ""),
+        title=wording.first_of(reports, 3),
         is_simulated=any(report.session.is_simulated for report in analysed.reports),
         devices=(*_devices(analysed, entries), *reached_roof_lines(analysed)),
         tool=_tool(analysed),
@@ -128,7 +128,7 @@ def _devices(analysed: Analysed, entries: Record) -> Iterator[str]:
         if clock is not None:
             remark = locked_clock_remark(caveats_by_device.get(number, ()))
             parts.append(
-                f"{wording.scaled(clock, 'Hz')}" + (f" (boost {wording.scaled(boost, 'Hz')}{remark})" if boost else "")
+                wording.scaled(clock, "Hz") + (f" (boost {wording.scaled(boost, 'Hz')}{remark})" if boost else "")
             )
         number_of_several = f"{gpu_label(number)}: " if len(entries["devices"]) > 1 else ""
         yield number_of_several + " · ".join(parts)
