@@ -29,6 +29,11 @@ _LEAST_PREFIXED = 1e4
 _LEAST_DOT_PX, _MOST_DOT_PX = 9.0, 27.0
 
 
+def rounded(value: float | None, n_digits: int = 6) -> float | None:
+    """Return a number with so many significant digits; six are enough for sorting, drawing and writing."""
+    return None if value is None else float(f"{value:.{n_digits}g}")
+
+
 def dot_sizes_px(durations_ns: Sequence[float | None]) -> list[float]:
     """Return a dot diameter per kernel that grows with the square root of its duration; the smallest where it is not known."""
     longest = max((value for value in durations_ns if value is not None), default=0.0)
@@ -254,13 +259,13 @@ def _roof(ceilings: Sequence[Record], ends: _Ends, amount: str, *, stands_in: bo
     return {
         "kind": ceilings[0]["kind"],
         "names": [ceiling["name"] for ceiling in ceilings],
-        "per_s": float(f"{ceilings[0]['per_s']:.6g}"),
+        "per_s": rounded(ceilings[0]["per_s"]),
         "source": source,
         "standsIn": stands_in,
         "label": f"{short} {amount}",
         "short": short,
-        "x": [float(f"{x:.6g}") for x in ends[0]],
-        "y": [float(f"{y:.6g}") for y in ends[1]],
+        "x": list(map(rounded, ends[0])),
+        "y": list(map(rounded, ends[1])),
     }
 
 

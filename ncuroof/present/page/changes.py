@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from ncuroof import wording
 from ncuroof.present.analysed import Record
+from ncuroof.present.charts.figures import rounded
 from ncuroof.present.charts.views import is_plottable
 from ncuroof.present.sentences.change import both_times
 from ncuroof.present.sentences.comparison import changed_lines, how_matched, match_name, moved, outcome, side
@@ -83,7 +84,7 @@ def arrows(comparison: Record | None, kernels: Sequence[Record]) -> list[list[An
         old, ids = match["before"][0], match["after"][0]["ids"]
         place = old["intensity_flop_per_byte"], old["flop_per_s"]
         if ids and ids[0] in position_by_id and is_plottable(*place):
-            found.append([position_by_id[ids[0]], *(float(f"{value:.6g}") for value in place), match["is_significant"]])
+            found.append([position_by_id[ids[0]], *map(rounded, place), match["is_significant"]])
     return found
 
 

@@ -14,7 +14,7 @@ from ncuroof.diagnosis import Rules
 from ncuroof.metrics import Catalogue
 from ncuroof.metrics.families import title
 from ncuroof.present.analysed import Record
-from ncuroof.present.charts.figures import chart
+from ncuroof.present.charts.figures import chart, rounded
 from ncuroof.present.charts.views import FLOP, VIEWS, View
 from ncuroof.present.explanations.limiters import limiter_label
 from ncuroof.present.page.changes import arrows, changed_positions
@@ -213,8 +213,3 @@ def _cell(value: str | None, texts: Texts) -> Cell | None:
 
 def _label(name: str | None, texts: Texts) -> Cell | None:
     return None if name is None else texts.add(wording.label(name))
-
-
-def rounded(value: float | None) -> float | None:
-    """Return a number with six significant digits: enough for sorting, drawing and writing."""
-    return None if value is None else float(f"{value:.6g}")
