@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ncuroof import wording
 from ncuroof.comparison import WORK_WORDS, is_beyond, is_other_work
@@ -194,13 +194,6 @@ def how_matched(match: Record) -> str:
 
 
 def _launched(group: Record) -> str:
-    n_blocks, n_threads = (_trimmed_extent(group[size]) for size in ("grid", "block"))
+    sizes = (wording.compact_extent(group[size]) for size in ("grid", "block"))
+    n_blocks, n_threads = (size.replace("×", " × ") or wording.MISSING for size in sizes)
     return f"{n_blocks} block{'' if n_blocks == '1' else 's'} of {n_threads}"
-
-
-def _trimmed_extent(sizes: Sequence[int] | None) -> str:
-    """Return a size without the ones at its end, of which most grids and blocks have some."""
-    whole = wording.extent(sizes)
-    while whole.endswith(" × 1"):
-        whole = whole[: -len(" × 1")]
-    return whole
