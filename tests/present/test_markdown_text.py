@@ -21,21 +21,9 @@ from ncuroof.roofline import profile_by_name
 from ncuroof.whatif import Target, project
 from tests.comparison import runs
 from tests.fleet import launches as of_fleet
+from tests.present.test_markdown import HOSTILE
 from tests.whatif import launches as of_whatif
 
-HOSTILE = [
-    "a[i] = b * c * d; // [x](https://evil.invalid)",
-    "![x](http://tracker.invalid/x.png)",
-    "<img src=x> <!-- hidden",
-    "a | b | c",
-    "`code` **bold** _it_ ~~no~~",
-    "\\` \\| ``",
-    "line\r\n| row | row |\n|---|---|",
-    "vector<float, (int)4>(T*)",
-    "&lt;b&gt;",
-    "\x1b[31m\u202e",
-    "",
-]
 _CODE = re.compile(r"(?<!\\)`[^`]+`")
 _MARKUP = re.compile(r"(?<!\\)(?:\\\\)*[\[\]*_`<>&~]")
 
@@ -71,7 +59,7 @@ def of_fleets(name: str) -> str:
     return fleet_text.to_markdown(document)
 
 
-@pytest.mark.parametrize("text", HOSTILE)
+@pytest.mark.parametrize("text", [*HOSTILE, ""])
 @pytest.mark.parametrize("write", [of_comparison, of_projection, of_fleets])
 def test_hostile_names_act_as_markup_nowhere(write: Any, text: str) -> None:
     hostile, plain = ([unspanned(line) for line in write(name).splitlines()] for name in (text, "plain"))
