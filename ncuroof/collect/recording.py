@@ -117,9 +117,8 @@ class Recorder:
         """
         if self.request.trace is not None or self.request.replays_ranges:
             return False
-        if self.counting_run.is_needed:
-            return True
-        return self.counting_run.is_possible and self.request.per_shape is None and not self.request.is_bounded
+        run = self.counting_run
+        return run.is_needed or (run.is_possible and self.request.is_unlimited)
 
     def command(
         self, selection: Selection | None = None, *, log: str | None = None, status: str | None = None

@@ -8,6 +8,7 @@ code for compute capability 7.5 to 9.0, compared with its SASS, and known progra
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Iterator
 
 VOLTA, HOPPER = 70, 90
@@ -18,9 +19,9 @@ _WORDS = struct.Struct("<QQ")
 OPCODE, FULL_OPCODE = 0x1FF, 0xFFF
 """Masks of the lowest bits: the opcode, and the opcode with the form of its operands."""
 
-NEVER = 0xF
-"""Predicate !PT, in the upper half of the second byte: the instruction is never executed, as some LDS that nvcc puts before LDGSTS
-are not."""
+PREDICATE_BIT, NEVER = 12, 0xF
+"""Lowest of the four bits with an instruction's predicate, and the predicate !PT: the instruction is never executed, as some LDS
+that nvcc puts before LDGSTS are not."""
 
 REGISTER_BYTE = 9
 """Byte of an instruction with the special register that it reads; in MUFU, with the function."""
@@ -81,6 +82,12 @@ ELECT = 0x02F
 """Picks one lane."""
 LANE_WISE = (0x037, 0x03A, 0x03B, 0x03C, 0x03F, 0x07A, 0x189)
 """IMMA, LDSM, HMMA, DMMA, QMMA and similar, and SHFL: what a thread gets depends on its lane in the warp."""
+
+
+def beginnings(code: bytes) -> dict[int, int]:
+    """Return how many instructions have each value of their lowest 16 bits: full opcode and, in the highest four, predicate."""
+    low, high = (code[byte::INSTRUCTION_BYTES] for byte in (0, 1))
+    return {first | second << 8: n for (first, second), n in Counter(zip(low, high, strict=False)).items()}
 
 
 def words(code: bytes, compute_capability: int) -> Iterator[tuple[int, int]]:
