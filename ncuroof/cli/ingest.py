@@ -74,7 +74,7 @@ def ingest(  # noqa: PLR0913  an argument per option
         labels=value_by_label,
         again=again,
         workers=Workers(scheduler, n_workers, are_threads),
-        progress=_ignore if quiet else _progress(len(locations)),
+        progress=(lambda _: None) if quiet else _progress(len(locations)),
     )
     _tell(outcomes, dataset, is_quiet=quiet)
 
@@ -141,7 +141,3 @@ def _progress(n_reports: int) -> Callable[[Outcome], None]:
         click.echo(f"\r{line:<{longest}}" if is_terminal else line, err=True, nl=not is_terminal or done == n_reports)
 
     return tell
-
-
-def _ignore(outcome: Outcome) -> None:
-    """Report no progress."""

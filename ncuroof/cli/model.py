@@ -104,7 +104,7 @@ def _formulas(paragraph: str) -> str:
 
 
 def _run(found: Model, outputs: Outputs, given: dict[str, Any]) -> None:
-    from ncuroof.model.machines import machine_by_name, with_measured  # noqa: PLC0415  loads polars
+    from ncuroof.model.machines import with_measured  # noqa: PLC0415  loads polars
     from ncuroof.model.study import Request, study  # noqa: PLC0415
     from ncuroof.present.documents.model import model_document  # noqa: PLC0415
     from ncuroof.present.model_formats import MODEL_FORMATS  # noqa: PLC0415
@@ -120,10 +120,7 @@ def _run(found: Model, outputs: Outputs, given: dict[str, Any]) -> None:
             sizes=sizes,
             options=options,
             dtypes=list_option(given["dtype"] or (default_dtype(found),)),
-            machines=[
-                with_measured(machine_by_name(name), **measured)
-                for name in list_option(given["gpu"] or (DEFAULT_MACHINE,))
-            ],
+            machines=[with_measured(name, **measured) for name in list_option(given["gpu"] or (DEFAULT_MACHINE,))],
             precision=given["precision"],
             link_bytes_per_s=rate(given["link_bytes_per_s"], "--link-bytes-per-s"),
         )

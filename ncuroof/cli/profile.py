@@ -6,6 +6,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -221,7 +222,7 @@ def _recorder(words: tuple[str, ...], asked: dict[str, Any], *, quiet: bool) -> 
         version,
         nsys,
         shows_progress=not quiet,
-        say=_silent if quiet else say,
+        say=(lambda _: None) if quiet else say,
         holds_kernel=holds_kernel,
     )
 
@@ -261,34 +262,25 @@ def _request(
             "--cover needs launch counts, and a script for another machine has no counting run",
             hint="take them from a trace with --trace FILE, choose kernels with --kernel, or use --per-shape instead",
         )
-    asked = {**asked, "per_shape": _once_per_shape(asked, is_kept=is_kept)}
-    return checked(
-        Request(
-            words=words,
-            report=report_named(output),
-            sections=(*asked["sections"], *(settings.line_sections if asked["lines"] else ())),
-            ncu_words=(
-                *(settings.line_options if asked["lines"] and settings.line_options[0] not in ncu_words else ()),
-                *ncu_words,
-            ),
-            metrics=tuple(name for listed in asked["metrics"] for name in listed.split(",") if name),
-            skip=asked["launch_skip"],
-            count=asked["launch_count"],
-            cover_frac=None if asked["cover"] is None else parse_cover(asked["cover"]),
-            steps=parse_steps(asked["step"], of=asked["step_of"], stops_after=asked["stop_after"]),
-            annotates=asked["annotate"],
-            **{name: asked[name] for name in _AS_THEY_ARE},
-        )
+    request = Request(
+        words=words,
+        report=report_named(output),
+        sections=(*asked["sections"], *(settings.line_sections if asked["lines"] else ())),
+        ncu_words=(
+            *(settings.line_options if asked["lines"] and settings.line_options[0] not in ncu_words else ()),
+            *ncu_words,
+        ),
+        metrics=tuple(name for listed in asked["metrics"] for name in listed.split(",") if name),
+        skip=asked["launch_skip"],
+        count=asked["launch_count"],
+        cover_frac=None if asked["cover"] is None else parse_cover(asked["cover"]),
+        steps=parse_steps(asked["step"], of=asked["step_of"], stops_after=asked["stop_after"]),
+        annotates=asked["annotate"],
+        **{name: asked[name] for name in _AS_THEY_ARE},
     )
-
-
-def _once_per_shape(asked: dict[str, Any], *, is_kept: bool) -> bool | None:
-    """Return --per-shape, by default on in a script for another machine: without counts it would replay every launch of a run."""
-    is_bounded = asked["launch_count"] is not None or asked["launch_skip"] or asked["kernels"] or asked["nvtx"]
-    is_bounded = is_bounded or "range" in asked["replay_mode"]
-    if is_kept and asked["per_shape"] is None and asked["trace"] is None and not is_bounded:
-        return True
-    return None if asked["per_shape"] is None else bool(asked["per_shape"])
+    if is_kept and request.trace is None and request.is_unlimited:  # without counts, a script would replay every launch
+        request = replace(request, per_shape=True)
+    return checked(request)
 
 
 def _ncu(*, is_needed: bool) -> tuple[Path, Version]:
@@ -312,7 +304,3 @@ def _print_commands(recorder: Recorder) -> None:
         click.echo(shlex.join(recorder.counting_run.command(Path("FOLDER"))))
     counts = recorder.traced()
     click.echo(shlex.join(recorder.command(None if counts is None else recorder.select(counts))))
-
-
-def _silent(_: str) -> None:
-    """Say nothing."""

@@ -108,11 +108,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _abandon_output()
         sys.exit(0)
     except OSError as error:
-        if error.errno in _READER_IS_GONE:
-            _abandon_output()
-            sys.exit(0)
         # Files that cannot be read or written raise an NcuroofError, so this must be standard output.
         _abandon_output()
+        if error.errno in _READER_IS_GONE:
+            sys.exit(0)
         _fail(
             f"ncuroof: cannot write to standard output: {error.strerror or error}",
             "free some disk space, or redirect the output elsewhere",

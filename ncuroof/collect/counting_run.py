@@ -16,6 +16,7 @@ from ncuroof.collect.journal import (
     counted_steps,
     cut_short,
     is_cut_off,
+    lacks_torch,
     read_status,
     refused,
     steps_hint,
@@ -32,7 +33,6 @@ from ncuroof.errors import CountsError, ProfileRequestError, ProfilingError
 
 RUNNER = Path(__file__).with_name("torch_runner.py")
 RUNNER_FILES = (RUNNER, *map(RUNNER.with_name, ("torch_hooks.py", "torch_steps.py", "torch_tools.py")))
-_NO_TORCH = "no-torch"
 _TORCH_TRACE, _NSYS_TRACE, _JOURNAL = ("trace", ".json"), ("trace", ".sqlite"), ("journal", ".jsonl")
 """Stem and suffix of files; the rank goes between them."""
 _LONG_BYTES = 50e6
@@ -121,7 +121,7 @@ class CountingRun:
             raise ProfilingError(refusal, hint=OTHER_STEPS)
         if exit_status and not traces:
             raise _failed(exit_status)
-        if any(entry.get("event") == _NO_TORCH for journal in journals.values() for entry in journal):
+        if lacks_torch(journals.values()):
             return self._without_torch(folder, "the script's Python has no PyTorch")
         longest = max(journals.values(), key=len, default=[])
         unreached = steps_hint(self.request, longest)
@@ -139,10 +139,11 @@ class CountingRun:
         self._warn(exit_status, cut_short(self.request, longest))
         return counted
 
-    def _warn(self, exit_status: int, cut: str | None) -> None:
-        for warning in (cut, f"the program exited with status {exit_status}" if exit_status else None):
-            if warning is not None:
-                self.say(f"warning: {warning}")
+    def _warn(self, exit_status: int, cut: str | None = None) -> None:
+        if cut is not None:
+            self.say(f"warning: {cut}")
+        if exit_status:
+            self.say(f"warning: the program exited with status {exit_status}")
 
     def _without_torch(self, folder: Path, why: str) -> dict[int | None, Counts]:
         """Count with Nsight Systems where PyTorch's profiler cannot; give up where nsys is missing or steps are wanted."""
@@ -188,7 +189,7 @@ class CountingRun:
             return {}
         found = {rank: self._count_nsys_trace(database) for rank, database in databases.items()}
         counted = self._with_kernels(found, "nsys saw no kernel on a GPU", exit_status)
-        self._warn(exit_status, None)
+        self._warn(exit_status)
         return counted
 
     def _count_nsys_trace(self, database: Path) -> Counts:

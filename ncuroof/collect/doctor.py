@@ -258,22 +258,19 @@ def _wsl(machine: Surroundings) -> list[Check]:
 
 
 def _space(machine: Surroundings) -> Check:
+    name, fix = "temporary files", "set TMPDIR to a folder of your own"
     folder = machine.environment.get("TMPDIR") or "/tmp"  # noqa: S108  where ncu keeps its lock and its temporary files
     try:
         free_bytes = shutil.disk_usage(folder).free
     except OSError as error:
-        return Check("temporary files", FAILED, f"{folder}: {error.strerror}", "set TMPDIR to a folder of your own")
+        return Check(name, FAILED, f"{folder}: {error.strerror}", fix)
     said = f"{folder}, {free_bytes / 1e9:.1f} GB free"
     if not os.access(folder, os.W_OK):
-        return Check("temporary files", FAILED, f"{said}, not writable", "set TMPDIR to a folder of your own")
+        return Check(name, FAILED, f"{said}, not writable", fix)
     if free_bytes < 1e9:
-        return Check(
-            "temporary files",
-            WARNING,
-            said,
-            "application replay and large reports need more: set TMPDIR to a folder with more space",
-        )
-    return Check("temporary files", OK, said)
+        more = "application replay and large reports need more: set TMPDIR to a folder with more space"
+        return Check(name, WARNING, said, more)
+    return Check(name, OK, said)
 
 
 def _read(path: Path) -> str | None:

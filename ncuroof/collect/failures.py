@@ -96,16 +96,16 @@ def refusal(said: str, failures: Sequence[Failure], passed_over: Collection[str]
     """
     errors = [line for line in said.splitlines() if line.startswith(_ERROR)]
     failure = known_failure(errors, failures)
-    if failure is not None and failure.id in passed_over:
+    if failure is None:
+        others = _other_words(errors)
+        return ProfilingError(f"ncu does not start: {others[0]}", hint=_LOOK_AT_COMMAND) if others else None
+    if failure.id in passed_over:
         return None
-    if failure is not None:
-        said_by_ncu = next(line for line in errors if failure.pattern.search(line))
-        return ProfilingError(
-            f"{failure.message} ({failure.id}): {_MARK.sub('', said_by_ncu)}",
-            hint=failure.hint,
-        )
-    others = _other_words(errors)
-    return ProfilingError(f"ncu does not start: {others[0]}", hint=_LOOK_AT_COMMAND) if others else None
+    said_by_ncu = next(line for line in errors if failure.pattern.search(line))
+    return ProfilingError(
+        f"{failure.message} ({failure.id}): {_MARK.sub('', said_by_ncu)}",
+        hint=failure.hint,
+    )
 
 
 def _other_words(messages: Iterable[str]) -> list[str]:

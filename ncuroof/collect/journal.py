@@ -28,6 +28,11 @@ def refused(journals: Iterable[Journal]) -> str | None:
     return next((str(each["why"]) for journal in journals for each in _of(journal, "refused")), None)
 
 
+def lacks_torch(journals: Iterable[Journal]) -> bool:
+    """Return whether the script's Python has no PyTorch."""
+    return any(_of(journal, "no-torch") for journal in journals)
+
+
 def is_cut_off(journals: Iterable[Journal]) -> bool:
     """Return whether, with traces missing, a full disk is the reason: a journal is empty, or says that a trace was written."""
     return any(not journal or _of(journal, "counted") for journal in journals)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from ncuroof.collect.interpreters import is_python
 from ncuroof.collect.settings import Launcher, Settings, option_name
-from ncuroof.collect.wrappers import unwrapped
+from ncuroof.collect.wrappers import known_command, unwrapped
 from ncuroof.errors import ProfileRequestError
 
 _SCRIPT_SUFFIX = ".py"
@@ -101,7 +100,7 @@ def find_program(
             wrapped.words,
             settings,
             python="python" if wrapped.own_python else python,
-            find=_find_nothing if wrapped.own_python else find,  # our PATH is not that of the other environment
+            find=(lambda _: None) if wrapped.own_python else find,  # our PATH is not that of the other environment
             named_python=named_python,
             rank_variable=rank_variable,
         )
@@ -130,10 +129,6 @@ def _rank(words: tuple[str, ...], settings: Settings, python: str, find: Find, n
     if wrapped is None:
         return _as_script(_alone(words, python), find, named_python)
     return _rank(wrapped.words, settings, python, find, named_python).behind(wrapped.wrapper)
-
-
-def _find_nothing(_: str) -> None:
-    """Find no executable."""
 
 
 def _alone(words: Sequence[str], python: str) -> Program:
@@ -189,11 +184,7 @@ def _launcher(alone: Program, settings: Settings) -> tuple[int, Launcher | None]
     if script is not None and words[script] == _MODULE:
         modules = {launcher.module: launcher for launcher in settings.launchers.values()}
         return script + 2, modules.get(words[script + 1])
-    for n_words in (1, 2):
-        launcher = settings.launchers.get(" ".join((Path(words[0]).name, *words[1:n_words])))
-        if launcher is not None:
-            return n_words, launcher
-    return 0, None
+    return known_command(words, settings.launchers)
 
 
 def _first_of_rank(words: Sequence[str], place: int, launcher: Launcher) -> int:

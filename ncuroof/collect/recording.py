@@ -7,14 +7,13 @@ import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from ncuroof.collect import machine
 from ncuroof.collect.arguments import Selection, files_of_ranks, ncu_command, of_rank, uncounted_selection
 from ncuroof.collect.counting_run import OTHER_STEPS, RUNNER, CountingRun, step_words
 from ncuroof.collect.counts import Counts, counts_json, counts_path, together
 from ncuroof.collect.failures import known_failure, why_nothing
-from ncuroof.collect.journal import cut_short, read_status, refused, steps_hint
+from ncuroof.collect.journal import Journal, cut_short, read_status, refused, steps_hint
 from ncuroof.collect.launch_selection import select_launches
 from ncuroof.collect.ncu_run import Outcome, run_ncu
 from ncuroof.collect.plan import Plan
@@ -118,9 +117,8 @@ class Recorder:
         """
         if self.request.trace is not None or self.request.replays_ranges:
             return False
-        if self.counting_run.is_needed:
-            return True
-        return self.counting_run.is_possible and self.request.per_shape is None and not self.request.is_bounded
+        run = self.counting_run
+        return run.is_needed or (run.is_possible and self.request.is_unlimited)
 
     def command(
         self, selection: Selection | None = None, *, log: str | None = None, status: str | None = None
@@ -187,28 +185,33 @@ class Recorder:
             cut_off = self._cut_off(outcome, reports)
             for rank in cut_off:
                 reports.pop(rank).unlink(missing_ok=True)
-            if not reports:
-                raise self._failure(outcome, status, is_cut_off=bool(cut_off))
-            cut = cut_short(self.request, _longest_journal(status))
+            journal = _longest_journal(status)
+        if not reports:
+            raise self._failure(outcome, journal, is_cut_off=bool(cut_off))
+        cut = cut_short(self.request, journal)
         if cut is not None and not by_rank:
             self.say(f"warning: {cut}")
         for rank, report in reports.items():
             own = by_rank.get(rank) if by_rank else counts
             if own is not None:
                 self._leave(own, report)
-        messages = outcome.progress.messages
-        failures = [each for each in self.settings.failures if not (outcome.is_interrupted and each.id == _CUT_OFF)]
-        failure = known_failure([line for line in messages if line.startswith(_ERROR)], failures)
         return Recording(
             tuple(reports.values()),
             outcome.progress.exit_status or 0,  # once there is a report, ncu's own failures are only warnings
             outcome.is_interrupted,
             counts,
-            messages,
-            None if failure is None else f"{failure.message} ({failure.id}); {failure.hint}",
+            outcome.progress.messages,
+            self._trouble(outcome),
             n_planned=selection.n_launches if self._is_counted_as_recorded(selection) else None,
             n_recorded=outcome.progress.n_done,
         )
+
+    def _trouble(self, outcome: Outcome) -> str | None:
+        """Return the first known error that cost kernels, in our words; None without one."""
+        errors = [line for line in outcome.progress.messages if line.startswith(_ERROR)]
+        failures = [each for each in self.settings.failures if not (outcome.is_interrupted and each.id == _CUT_OFF)]
+        failure = known_failure(errors, failures)
+        return None if failure is None else f"{failure.message} ({failure.id}); {failure.hint}"
 
     def _is_counted_as_recorded(self, selection: Selection) -> bool:
         """Return whether ncu should record as many launches as planned: no ranks, NVTX filter or --launch-skip change that."""
@@ -281,13 +284,13 @@ class Recorder:
         taken = next(failure for failure in self.settings.failures if failure.id == _TAKEN)
         return not outcome.progress.reports and any(map(taken.pattern.search, outcome.progress.messages))
 
-    def _failure(self, outcome: Outcome, status: Path, *, is_cut_off: bool) -> BaseException:
+    def _failure(self, outcome: Outcome, journal: Journal, *, is_cut_off: bool) -> BaseException:
         if outcome.is_interrupted:
             return KeyboardInterrupt()
-        refusal = refused([_longest_journal(status)])
+        refusal = refused([journal])
         if refusal is not None:
             return ProfilingError(refusal, hint=OTHER_STEPS)
-        hint = None if outcome.progress.exit_status else steps_hint(self.request, _longest_journal(status))
+        hint = None if outcome.progress.exit_status else steps_hint(self.request, journal)
         error = why_nothing(
             outcome,
             self.settings.failures,
@@ -298,7 +301,7 @@ class Recorder:
         return ProfilingError(str(error), hint=hint) if hint else error
 
 
-def _longest_journal(status: Path) -> list[dict[str, Any]]:
+def _longest_journal(status: Path) -> Journal:
     """Return the runner's journal, with ranks the longest one."""
     journals = [status, *files_of_ranks(status.name, "", list(status.parent.iterdir())).values()]
     return max(map(read_status, journals), key=len)

@@ -147,6 +147,11 @@ class Request:
         return self.count is not None or bool(self.kernels or self.nvtx or self.skip)
 
     @property
+    def is_unlimited(self) -> bool:
+        """Whether neither these, nor --per-shape or --no-per-shape, nor a replay mode for ranges are given."""
+        return self.per_shape is None and not self.replays_ranges and not self.is_bounded
+
+    @property
     def is_filtered(self) -> bool:
         """Whether the user's options, steps included, may exclude launches."""
         return self.is_bounded or self.steps is not None

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ncuroof.collect.torch_tools import Journal, Tool
 
 HERE = os.path.abspath(__file__)  # noqa: PTH100  it starts other people's programs: as few imports as possible
-NO_TORCH = "no-torch"
 
 
 def run_script(path: str, *, step_name: str | None, window: Window, steps: Any) -> None:
@@ -130,7 +129,7 @@ def main(words: list[str]) -> None:
     hooks, steps, torch_tools = map(_sibling, ("torch_hooks", "torch_steps", "torch_tools"))
     journal: Journal = torch_tools.Journal(options.status)
     if options.count and importlib.util.find_spec("torch") is None:
-        journal.tell(NO_TORCH)
+        journal.tell("no-torch")
         return
     is_module = program[0] == "-m"
     sys.argv = program[1:] if is_module else program

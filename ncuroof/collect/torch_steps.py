@@ -302,15 +302,6 @@ class Decorate(ast.NodeTransformer):
     def __init__(self, name: str) -> None:
         self._wanted, self._path, self.is_found = name.split("."), [""], False
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: D102  as ast calls it
-        return self._visit_function(node)
-
-    def visit_AsyncFunctionDef(self, node: ast.AsyncFunctionDef) -> ast.AST:  # noqa: D102
-        return self._visit_function(node)
-
-    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:  # noqa: D102
-        return self._inside(node)
-
     def _visit_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> ast.AST:
         if [*self._path[1:], node.name] == self._wanted:
             node.decorator_list.insert(0, ast.copy_location(ast.Name(STEP_NAME, ast.Load()), node))
@@ -322,3 +313,6 @@ class Decorate(ast.NodeTransformer):
         self.generic_visit(node)
         self._path.pop()
         return node
+
+    visit_FunctionDef = visit_AsyncFunctionDef = _visit_function  # noqa: N815  as ast calls them
+    visit_ClassDef = _inside  # noqa: N815

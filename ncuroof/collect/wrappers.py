@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from ncuroof.collect.settings import Settings, Wrapper, option_name
 
@@ -13,6 +13,8 @@ _END = "--"
 _MODULE = ("-m", "--module")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
 """Of a variable, which `env` takes before the command."""
+
+_Known = TypeVar("_Known")
 
 
 class Wrapped(NamedTuple):
@@ -38,16 +40,23 @@ def unwrapped(words: Sequence[str], settings: Settings) -> Wrapped | None:
         words: a command and its arguments.
         settings: of profiles/collect.toml.
     """
+    n_words, wrapper = known_command(words, settings.wrappers)
+    if wrapper is None:
+        return None
+    place, is_module = _first_of_command(words, n_words, wrapper)
+    if place >= len(words):
+        return None
+    command = ("python", "-m", *words[place + 1 :]) if is_module else tuple(words[place:])
+    return Wrapped(tuple(words[:place]), command, wrapper.own_python)
+
+
+def known_command(words: Sequence[str], known: Mapping[str, _Known]) -> tuple[int, _Known | None]:
+    """Return how many of the first words call a command that is in `known`, and its entry; 0 and None if none is called."""
     for n_words in (1, 2):
-        wrapper = settings.wrappers.get(" ".join((Path(words[0]).name, *words[1:n_words])))
-        if wrapper is None or len(words) < n_words:
-            continue
-        place, is_module = _first_of_command(words, n_words, wrapper)
-        if place >= len(words):
-            return None
-        command = ("python", "-m", *words[place + 1 :]) if is_module else tuple(words[place:])
-        return Wrapped(tuple(words[:place]), command, wrapper.own_python)
-    return None
+        found = known.get(" ".join((Path(words[0]).name, *words[1:n_words])))
+        if found is not None:
+            return n_words, found
+    return 0, None
 
 
 def _first_of_command(words: Sequence[str], place: int, wrapper: Wrapper) -> tuple[int, bool]:

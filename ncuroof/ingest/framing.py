@@ -12,16 +12,13 @@ Source: Nsight Compute Customization Guide, "Report File Format".
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING
 
 from ncuroof.errors import ReportFormatError
 from ncuroof.ingest import wire
 from ncuroof.ingest.stored import Content, Part, part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 Span = tuple[int, int]
 

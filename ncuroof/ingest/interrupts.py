@@ -24,9 +24,7 @@ def workers_start() -> Iterator[None]:
         yield
         return
     try:
-        with (
-            _blocked() if hasattr(signal, "pthread_sigmask") else contextlib.nullcontext()
-        ):  # Windows has no such thing
+        with _blocked() if hasattr(signal, "pthread_sigmask") else contextlib.nullcontext():  # Windows lacks it
             yield
     finally:
         signal.signal(signal.SIGINT, before)

@@ -138,7 +138,7 @@ def _read(
     session = read_session(block.header for block in framing.blocks)
     is_whole = n_read == framing.n_workloads  # if results are lost, it is not known which
     modules = code_modules(content, framing) if is_whole else {}
-    rows = list(_one_of_each_first(tables))
+    rows = _one_of_each_first(tables)
     code = static_code(content, framing, modules, rows)
     return RawReport(
         file=name,
@@ -196,8 +196,8 @@ def _with_shapes(counters: pl.DataFrame, content: Content, framing: Framing) -> 
     return counters.hstack(found.select(name for name in found.columns if name not in counters.columns))
 
 
-def _one_of_each_first(tables: ResultTables) -> Iterator[int]:
-    """Yield all row numbers: first the longest launch of each kernel and launch shape, then the other launches.
+def _one_of_each_first(tables: ResultTables) -> list[int]:
+    """Return all row numbers: first the longest launch of each kernel and launch shape, then the other launches.
 
     Both groups are sorted by falling duration; without durations they are in file order.
     """
@@ -207,7 +207,7 @@ def _one_of_each_first(tables: ResultTables) -> Iterator[int]:
         rows = rows.sort(_TIME, descending=True, nulls_last=True, maintain_order=True)
     alike = [name for name in rows.columns if name not in ("row", _TIME)]
     is_another = pl.int_range(pl.len()).over(alike) > 0
-    yield from rows.sort(is_another, maintain_order=True)["row"]
+    return rows.sort(is_another, maintain_order=True)["row"].to_list()
 
 
 def _kind(path: Path) -> FileKind:

@@ -142,7 +142,7 @@ class RawReport:
     rules: pl.DataFrame
     sections: tuple[str, ...] = ()
     charts: tuple[EmbeddedChart, ...] = ()
-    damage: str | None = field(default=None)
+    damage: str | None = None
     warnings: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     debug_builds: tuple[bool | None, ...] = ()

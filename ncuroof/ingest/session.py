@@ -10,14 +10,11 @@ Source: Nsight Compute Customization Guide, "Report File Format"; Nsight Compute
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from ncuroof.ingest import wire
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
 
 _Fields = dict[int, list[int | memoryview]]
 

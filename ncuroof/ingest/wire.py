@@ -10,10 +10,7 @@ Source: Protocol Buffers documentation, "Encoding" (tags, varints, length prefix
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from collections.abc import Iterator
 
 VARINT = 0
 FIXED64 = 1

@@ -21,7 +21,7 @@ def grows(predicted: Callable[[int], Prediction]) -> bool:
     Args:
         predicted: returns the prediction for a size.
     """
-    found = [_compute_over_memory(predicted(1 << power)) for power in range(MOST.bit_length())]
+    found = [predicted(1 << power).compute_over_memory for power in range(MOST.bit_length())]
     known = [each for each in found if each is not None]
     return all(after >= before * (1 - _ROUNDING) for before, after in itertools.pairwise(known))
 
@@ -63,11 +63,6 @@ def critical_batch_of_large_layer(ridge_flop_per_byte: float, weight_dtype: str)
     Source: Austin et al., How to Scale Your Model, part 1, 2025.
     """
     return ridge_flop_per_byte * dtype_of(weight_dtype).bytes / 2
-
-
-def _compute_over_memory(prediction: Prediction) -> float | None:
-    memory_ns = max(prediction.dram_ns or 0.0, prediction.l2_ns or 0.0)
-    return None if prediction.compute_ns is None or not memory_ns else prediction.compute_ns / memory_ns
 
 
 def _is_compute_bound(prediction: Prediction) -> bool:

@@ -9,7 +9,7 @@ from functools import partial
 
 from ncuroof.model.attention_products import attention_work, pairs
 from ncuroof.model.dtypes import dtype_of, wider
-from ncuroof.model.operation import Work
+from ncuroof.model.operation import Work, vector
 from ncuroof.model.operator_table import OperatorTable
 from ncuroof.model.per_element import adamw
 from ncuroof.model.tensor_shape import TensorShape
@@ -135,7 +135,7 @@ def _matrix(flop: float, left: TensorShape, right: TensorShape) -> Work:
 
 
 def _added(n: int, tensor: TensorShape) -> Work:
-    return Work(n, dtype_of(tensor.dtype).vector)
+    return vector(n, dtype_of(tensor.dtype))
 
 
 _ATTENTION_BACKWARD = frozenset(f"{name}_backward" for name in _ATTENTION)

@@ -10,8 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ncuroof.model.dtypes import DTYPES, Dtype, dtype_of
-from ncuroof.model.operation import EACH_ONCE, Operation, Traffic, Work
+from ncuroof.model.dtypes import DTYPES, dtype_of
+from ncuroof.model.operation import EACH_ONCE, Operation, Traffic, Work, vector
 from ncuroof.model.operator_table import OperatorTable, load_operators
 from ncuroof.model.operator_work import FAMILIES, Call, Uncountable, results_of
 from ncuroof.model.tensor_shape import TensorShape
@@ -102,14 +102,12 @@ def _work(call: Call, table: OperatorTable, *, is_tf32: bool) -> tuple[Work, ...
     if family is not None:
         work = family(call)
     elif call.name in table.pointwise:
-        flop = table.pointwise[call.name] * sum(each.n_elements for each in _computed(call))
-        work = (Work(flop, _vector_dtype(call).vector),)
+        work = _vector_work(call, table.pointwise[call.name] * sum(each.n_elements for each in _computed(call)))
     elif call.name in table.reduction:
         reduced = call.tensors if call.is_of_lists else call.tensors[:1]
-        flop = table.reduction[call.name] * sum(each.n_elements for each in reduced)
-        work = (Work(flop, _vector_dtype(call).vector),)
+        work = _vector_work(call, table.reduction[call.name] * sum(each.n_elements for each in reduced))
     elif call.name in table.accumulating_scatters:
-        work = (Work(_values(call.tensors, call.outputs).n_elements, _vector_dtype(call).vector),)
+        work = _vector_work(call, _values(call.tensors, call.outputs).n_elements)
     elif call.name in table.workless:
         work = ()
     else:
@@ -130,10 +128,10 @@ def _computed(call: Call) -> Sequence[TensorShape]:
     return [each for each in call.outputs if dtype_of(each.dtype).name != "bool" or len(call.outputs) == 1]
 
 
-def _vector_dtype(call: Call) -> Dtype:
-    """Return the type that the call computes in: the widest floating-point type among its tensors, else FP32."""
+def _vector_work(call: Call, flop: float) -> tuple[Work, ...]:
+    """Return work other than products, in the widest floating-point type among the call's tensors, else FP32."""
     types = [dtype_of(each.dtype) for each in (*call.tensors, *call.outputs) if each.is_floating]
-    return max(types, key=lambda each: each.bits, default=DTYPES["fp32"])
+    return (vector(flop, max(types, key=lambda each: each.bits, default=DTYPES["fp32"])),)
 
 
 def _traffic(

@@ -67,7 +67,7 @@ class Prediction:
     @property
     def memory_ns(self) -> float | None:
         """The longer of device-memory and L2 time."""
-        return max((each for each in (self.dram_ns, self.l2_ns) if each is not None), default=None)
+        return _longest(self.dram_ns, self.l2_ns)
 
     @property
     def memory_level(self) -> str | None:
@@ -82,11 +82,16 @@ class Prediction:
         return self.compute_ns / self.least_ns if self.compute_ns and self.least_ns else None
 
     @property
+    def compute_over_memory(self) -> float | None:
+        """Compute time over memory time; None if either is unknown, or nothing moves."""
+        return None if self.compute_ns is None or not self.memory_ns else self.compute_ns / self.memory_ns
+
+    @property
     def side(self) -> Side | None:
         """Side of the ridge; near the ridge (0.5 to 1.5 times it), both sides matter."""
-        if self.compute_ns is None or not self.memory_ns:
+        ratio = self.compute_over_memory
+        if ratio is None:
             return None
-        ratio = self.compute_ns / self.memory_ns
         return Side.MEMORY if ratio < LEFT_OF_RIDGE else Side.COMPUTE if ratio > RIGHT_OF_RIDGE else Side.NEAR_RIDGE
 
 
@@ -119,7 +124,9 @@ def predict(operation: Operation, machine: Machine | str, *, link_bytes_per_s: f
     l2_ns = None
     if operation.l2_bytes is not None and l2_bandwidth is not None:
         l2_ns = operation.l2_bytes / l2_bandwidth * _NS_PER_S
-    network_ns = None if link_bytes_per_s is None else operation.network_bytes / link_bytes_per_s * _NS_PER_S
+    network_ns = None
+    if operation.network_bytes and link_bytes_per_s is not None:
+        network_ns = operation.network_bytes / link_bytes_per_s * _NS_PER_S
     wanted: list[tuple[Bound, float | None]] = [("compute", compute_ns), ("memory", _longest(dram_ns, l2_ns))]
     if operation.network_bytes:
         wanted.append(("network", network_ns))
@@ -136,16 +143,10 @@ def predict(operation: Operation, machine: Machine | str, *, link_bytes_per_s: f
         other_compute_ns=other_compute_ns,
         dram_ns=dram_ns,
         l2_ns=l2_ns,
-        network_ns=network_ns if operation.network_bytes else None,
+        network_ns=network_ns,
         bound=bound,
         least_ns=least_ns,
-        most_ns=sum(
-            each
-            for each in (compute_ns, other_compute_ns, dram_ns, l2_ns, network_ns if operation.network_bytes else None)
-            if each
-        )
-        if is_known
-        else None,
+        most_ns=sum(filter(None, (compute_ns, other_compute_ns, dram_ns, l2_ns, network_ns))) if is_known else None,
         attainable_flop_per_s=operation.flop / least_ns * _NS_PER_S if least_ns and operation.flop else None,
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -124,9 +125,7 @@ def study(request: Request) -> Study:
         ModelError: sizes or options are invalid, or there are more than `MOST_ROWS` rows.
         UnknownNameError: no such element type or roof.
     """
-    n_rows = len(request.dtypes) * len(request.machines)
-    for values in request.sizes.values():
-        n_rows *= len(values)
+    n_rows = math.prod(map(len, (request.dtypes, request.machines, *request.sizes.values())))
     if n_rows > MOST_ROWS:
         raise ModelError(f"{n_rows} combinations requested; at most {MOST_ROWS} are allowed", hint="sweep fewer sizes")
     known = {precision.value for precision in Precision} | {
@@ -143,8 +142,7 @@ def study(request: Request) -> Study:
             operation = _operation(request, sizes, dtype)
             for machine in request.machines:
                 prediction = predict(operation, machine, link_bytes_per_s=request.link_bytes_per_s)
-                is_swept = not operation.matrix_flop
-                cached = residency(operation.working_set_bytes, machine, is_swept=is_swept)
+                cached = residency(operation.working_set_bytes, machine, is_swept=not operation.matrix_flop)
                 rows.append(Row(sizes, dtype, prediction, cached))
     return Study(request, tuple(rows), _criticals(request))
 
@@ -166,22 +164,31 @@ def _criticals(request: Request) -> tuple[Critical, ...]:
     name = request.swept[0] if len(request.swept) == 1 else _BATCH_BY_MODEL.get(request.model.name)
     if name not in request.model.sizes or len(request.swept) > 1:
         return ()
-    found = []
-    for dtype, machine in itertools.product(request.dtypes, request.machines):
+    pairs = itertools.product(request.dtypes, request.machines)
+    found = (_critical(request, first, name, dtype, machine) for dtype, machine in pairs)
+    return tuple(each for each in found if each is not None)
 
-        def predicted(value: int, dtype: str = dtype, machine: Machine = machine) -> Prediction:
-            return predict(_operation(request, first | {name: value}, dtype), machine)
 
-        if not grows(predicted):
-            continue
-        smallest = predicted(1)
-        ridge = smallest.ridge_flop_per_byte
-        weights = str(request.options.get("weight_dtype") or request.options.get("b_dtype") or dtype)
-        is_plain = set(request.sizes) == set(request.model.sizes) and not request.options.get("backward")
-        is_batch = is_plain and _BATCH_BY_MODEL.get(request.model.name) == name
-        of_large = None if ridge is None or not is_batch else critical_batch_of_large_layer(ridge, weights)
-        found.append(Critical(machine, dtype, name, critical_size(predicted), of_large, _lacking_roof(smallest)))
-    return tuple(found)
+def _critical(request: Request, first: Mapping[str, int], name: str, dtype: str, machine: Machine) -> Critical | None:
+    """Return the critical value of the size `name`; None where `grows` is false."""
+
+    def predicted(value: int) -> Prediction:
+        return predict(_operation(request, {**first, name: value}, dtype), machine)
+
+    if not grows(predicted):
+        return None
+    smallest = predicted(1)
+    of_large = _critical_of_large(request, name, dtype, smallest.ridge_flop_per_byte)
+    return Critical(machine, dtype, name, critical_size(predicted), of_large, _lacking_roof(smallest))
+
+
+def _critical_of_large(request: Request, name: str, dtype: str, ridge_flop_per_byte: float | None) -> float | None:
+    """Return the critical batch of a large layer; None if `name` is no batch, options change the work, or the ridge is unknown."""
+    is_plain = set(request.sizes) == set(request.model.sizes) and not request.options.get("backward")
+    if ridge_flop_per_byte is None or not is_plain or _BATCH_BY_MODEL.get(request.model.name) != name:
+        return None
+    weights = str(request.options.get("weight_dtype") or request.options.get("b_dtype") or dtype)
+    return critical_batch_of_large_layer(ridge_flop_per_byte, weights)
 
 
 def _lacking_roof(prediction: Prediction) -> str | None:

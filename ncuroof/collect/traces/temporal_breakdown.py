@@ -116,13 +116,12 @@ def break_down_time(
     activities = _on_busiest_gpu(timeline.activities)
     if not activities or timeline.is_stretched:
         return None
-    parts = [*_busy_parts(activities, re.compile(collectives, re.IGNORECASE))]
+    parts = _busy_parts(activities, re.compile(collectives, re.IGNORECASE))
     parts += _idle_parts(activities, timeline, re.compile(waiting_calls))
-    if steps is None or steps.duration_ns is None:
-        return TemporalBreakdown(tuple(parts), steps)
-    before_ns = steps.duration_ns - (max(each.end_ns for each in activities) - activities[0].start_ns)
-    if before_ns > 0:
-        parts.append(Part("first_launch", before_ns, 1))
+    if steps is not None and steps.duration_ns is not None:
+        before_ns = steps.duration_ns - (max(each.end_ns for each in activities) - activities[0].start_ns)
+        if before_ns > 0:
+            parts.append(Part("first_launch", before_ns, 1))
     return TemporalBreakdown(tuple(parts), steps)
 
 
@@ -159,9 +158,8 @@ def _idle_parts(activities: Sequence[Activity], timeline: Timeline, waiting: re.
     """Return how long the GPU was idle between its first and last activity, by what it waited for."""
     first_by_start = {each.start_ns: each for each in reversed(activities)}
     by_start = sorted(timeline.calls, key=lambda call: call.start_ns)
-    launches = {
-        call.launch: call for call in reversed(by_start) if call.launch is not None
-    }  # of several calls the first: the runtime's, which calls the driver
+    # of several calls the first: the runtime's, which calls the driver
+    launches = {call.launch: call for call in reversed(by_start) if call.launch is not None}
     waits_by_thread: dict[object, list[Call]] = defaultdict(list)
     for call in by_start:
         if waiting.search(call.name):

@@ -27,8 +27,7 @@ class ImportedSources:
         self._content_by_file: dict[str, bytes | None] = {}
         for file in _files(encoded):
             name = source_name(c_text(file.name))
-            same = self._content_by_file.setdefault(name, file.content) == file.content
-            if not same:
+            if self._content_by_file.setdefault(name, file.content) != file.content:
                 self._content_by_file[name] = None  # two folders have different files of this name: ambiguous
         self._lines_by_file: dict[str, list[bytes]] = {}
 

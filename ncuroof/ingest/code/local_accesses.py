@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from ncuroof.ingest.code import sass
 
 
@@ -19,9 +17,8 @@ def local_share(code: bytes, compute_capability: int) -> float | None:
     """
     if compute_capability < sass.VOLTA:
         return None
-    low, high = (code[byte :: sass.INSTRUCTION_BYTES] for byte in (0, 1))
-    n_by_opcode: Counter[int] = Counter()
-    for (first, second), n in Counter(zip(low, high, strict=False)).items():
-        n_by_opcode[(first | second << 8) & sass.OPCODE] += n
-    n_accesses = sum(n_by_opcode[opcode] for opcode in sass.MEMORY_ACCESSES)
-    return sum(n_by_opcode[opcode] for opcode in sass.LOCAL_ACCESSES) / n_accesses if n_accesses else None
+    n_accesses, n_local = (
+        sum(n for beginning, n in sass.beginnings(code).items() if beginning & sass.OPCODE in opcodes)
+        for opcodes in (sass.MEMORY_ACCESSES, sass.LOCAL_ACCESSES)
+    )
+    return n_local / n_accesses if n_accesses else None

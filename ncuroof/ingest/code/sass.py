@@ -8,6 +8,7 @@ code for compute capability 7.5 to 9.0, compared with its SASS, and known progra
 from __future__ import annotations
 
 import struct
+from collections import Counter
 from collections.abc import Iterator
 
 VOLTA, AMPERE, HOPPER = 70, 80, 90
@@ -19,9 +20,9 @@ _WORDS = struct.Struct("<QQ")
 OPCODE, FULL_OPCODE = 0x1FF, 0xFFF
 """Masks of the lowest bits: the opcode, and the opcode with the form of its operands."""
 
-NEVER = 0xF
-"""Predicate !PT, in the upper half of the second byte: the instruction is never executed, as some LDS that nvcc puts before LDGSTS
-are not."""
+PREDICATE_BIT, NEVER = 12, 0xF
+"""Lowest of the four bits with an instruction's predicate, and the predicate !PT: the instruction is never executed, as some LDS
+that nvcc puts before LDGSTS are not."""
 
 REGISTER_BYTE = 9
 """Byte of an instruction with the special register that it reads; in MUFU, with the function."""
@@ -111,6 +112,12 @@ def is_wait_for_copies(low: int) -> bool:
 def n_groups_left(low: int) -> int:
     """Return how many groups of copies may still be on their way when a DEPBAR, by its low 64 bits, lets a warp go on."""
     return low >> 38 & 63
+
+
+def beginnings(code: bytes) -> dict[int, int]:
+    """Return how many instructions have each value of their lowest 16 bits: full opcode and, in the highest four, predicate."""
+    low, high = (code[byte::INSTRUCTION_BYTES] for byte in (0, 1))
+    return {first | second << 8: n for (first, second), n in Counter(zip(low, high, strict=False)).items()}
 
 
 def words(code: bytes, compute_capability: int) -> Iterator[tuple[int, int]]:

@@ -10,8 +10,6 @@ both compared with their SASS.
 
 from __future__ import annotations
 
-from collections import Counter
-
 from ncuroof.ingest.code import sass
 
 _NEWEST_KNOWN = sass.HOPPER
@@ -47,15 +45,11 @@ def unread_shared_stores(code: bytes, compute_capability: int) -> int | None:
     is_cut = len(code) % sass.INSTRUCTION_BYTES  # what is missing may read it
     if not code or is_cut or not sass.VOLTA <= compute_capability <= _NEWEST_KNOWN:
         return None
-    low, high = (code[byte :: sass.INSTRUCTION_BYTES] for byte in (0, 1))
-    n_by_opcode: Counter[int] = Counter()
-    for (first, second), n in Counter(zip(low, high, strict=True)).items():
-        if second >> 4 != sass.NEVER:
-            n_by_opcode[(first | second << 8) & sass.FULL_OPCODE] += n
-    n_stores = sum(n for opcode, n in n_by_opcode.items() if opcode & sass.OPCODE in _STORES)
-    if not n_stores or any(opcode & sass.OPCODE in _READS for opcode in n_by_opcode):
+    executed = {each: n for each, n in sass.beginnings(code).items() if each >> sass.PREDICATE_BIT != sass.NEVER}
+    n_stores = sum(n for each, n in executed.items() if each & sass.OPCODE in _STORES)
+    if not n_stores or any(each & sass.OPCODE in _READS for each in executed):
         return 0
-    return n_stores if all(map(_leaves_shared_memory, n_by_opcode)) else None
+    return n_stores if all(_leaves_shared_memory(each & sass.FULL_OPCODE) for each in executed) else None
 
 
 def _leaves_shared_memory(full: int) -> bool:

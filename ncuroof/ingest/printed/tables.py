@@ -81,8 +81,11 @@ class Gatherer:
         for header, cells in records:
             table = self._tables.get(header.number)
             if table is None:
-                kind = _LongTable if header.is_long else _WideTable
-                table = self._tables[header.number] = kind(header, self._found, self._choice, self._labels)
+                table = self._tables[header.number] = (
+                    _LongTable(header, self._found, self._choice, self._labels)
+                    if header.is_long
+                    else _WideTable(header, self._found, self._choice)
+                )
             if not table.add(cells):
                 raise ReportFormatError(
                     f"{self._where}: expected a table with the units of its counters, found one without",
@@ -96,7 +99,7 @@ class Gatherer:
 class _WideTable:
     """A table with a row per launch and a column per counter; the first row contains the units."""
 
-    def __init__(self, header: Header, found: Gathered, choice: CounterChoice, labels: PrintedLabels) -> None:  # noqa: ARG002
+    def __init__(self, header: Header, found: Gathered, choice: CounterChoice) -> None:
         self._found = found
         place_by_name = {name: place for place, name in reversed([*enumerate(header.names)])}
         stored = [name for name in place_by_name if name not in IDENTITY]
