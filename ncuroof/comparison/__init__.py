@@ -5,6 +5,7 @@ from ncuroof.comparison.comparable import Comparable
 from ncuroof.comparison.comparison import Comparison, compare, matched_change, run_change, run_obstacle, total_ns
 from ncuroof.comparison.deltas import Delta
 from ncuroof.comparison.explanations import QuantityChange
+from ncuroof.comparison.finding_changes import FindingChange
 from ncuroof.comparison.gates import Gate, parse_gate
 from ncuroof.comparison.judgement import GateResult, judge
 from ncuroof.comparison.line_changes import LineChange
@@ -19,6 +20,7 @@ __all__ = [
     "Comparable",
     "Comparison",
     "Delta",
+    "FindingChange",
     "Gate",
     "GateResult",
     "How",

@@ -9,7 +9,15 @@ from typing import Annotated, Any
 from ncuroof import wording
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.views import is_plottable
-from ncuroof.present.sentences.comparison import changed_lines, how_matched, match_name, moved, outcome, side
+from ncuroof.present.sentences.comparison import (
+    changed_findings,
+    changed_lines,
+    how_matched,
+    match_name,
+    moved,
+    outcome,
+    side,
+)
 
 _MOST_LINES = 100
 _MOST_NAME = 80
@@ -25,7 +33,10 @@ class ChangeLine:
     after: Annotated[str, "GPU time after"]
     recoverable: Annotated[str, "time above the roofline before and after"]
     sentence: Annotated[str, "what changed, and what explains it"]
-    places: Annotated[Sequence[str], "source lines at which the time changed; empty where they are not known"]
+    places: Annotated[
+        Sequence[str],
+        "findings gone and new, then source lines at which the time changed",
+    ]
     how: Annotated[str, "what it was matched by, and how sure that is"]
 
 
@@ -106,7 +117,7 @@ def _matched(match: Record) -> ChangeLine:
         after=wording.duration(became),
         recoverable=" → ".join(map(wording.duration, match["recoverable_ns"])),
         sentence=match["sentence"],
-        places=changed_lines(match),
+        places=(*changed_findings(match), *changed_lines(match)),
         how=how_matched(match) or "same name and shape",
     )
 
