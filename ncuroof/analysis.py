@@ -30,7 +30,7 @@ from ncuroof.errors import MissingExtraError, WhatIfError
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import Measurements
 from ncuroof.roofline import Roofline
-from ncuroof.wording import duration
+from ncuroof.wording import duration, first_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -285,5 +285,4 @@ class Analysis:
 
 def names_in_short(reports: Sequence[RawReport]) -> str:
     """Return the names of the first reports, and the number of the others."""
-    more = len(reports) - _MOST_NAMES
-    return ", ".join(report.file for report in reports[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
+    return first_of([report.file for report in reports], _MOST_NAMES)

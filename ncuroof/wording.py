@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -180,6 +180,11 @@ def trimmed(number: str) -> str:
 def counted(number: int, noun: str) -> str:
     """Return a count with its noun: "1 kernel", "3 kernels"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def first_of(names: Sequence[str], most: int) -> str:
+    """Return the first names, and the number of the others: "a, b, c and 2 more"."""
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def launches(number: int) -> str:

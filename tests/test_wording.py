@@ -109,6 +109,12 @@ def test_long_text_is_cut_with_an_ellipsis():
     assert wording.shortened("abcdefg", 6) == "abcde…"
 
 
+def test_the_first_names_stand_for_many():
+    assert wording.first_of(["a", "b", "c", "d", "e"], 3) == "a, b, c and 2 more"
+    assert wording.first_of(["a", "b", "c"], 3) == "a, b, c"
+    assert wording.first_of([], 1) == ""
+
+
 def test_counts_agree_with_their_noun():
     assert [wording.counted(n, "kernel") for n in (0, 1, 2)] == ["0 kernels", "1 kernel", "2 kernels"]
 

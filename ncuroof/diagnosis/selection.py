@@ -10,7 +10,7 @@ import polars as pl
 
 from ncuroof.collect.kernel_names import function_name
 from ncuroof.errors import SelectionError
-from ncuroof.wording import printable, shortened
+from ncuroof.wording import first_of, printable, shortened
 
 Tables = TypeVar("Tables")
 
@@ -113,6 +113,4 @@ def _what_there_is(names: list[str], what: str) -> str:
     short = dict.fromkeys(function_name(name) if what == "kernel" else name.partition("/")[0] for name in names)
     if not short:
         return "the report has none: profile with --nvtx" if what != "kernel" else "the report names no kernel"
-    shown = [shortened(printable(name), _MOST_NAME) for name in list(short)[:_N_NAMED]]
-    more = f" and {len(short) - _N_NAMED} more" if len(short) > _N_NAMED else ""
-    return f"there are {', '.join(shown)}{more}"
+    return f"there are {first_of([shortened(printable(name), _MOST_NAME) for name in short], _N_NAMED)}"

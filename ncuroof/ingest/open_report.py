@@ -159,6 +159,7 @@ def _read(
         adjacent_loads=_if_known([each.adjacent_loads for each in code]),
         local_accesses=_if_known([each.local_accesses for each in code]),
         unread_shared_stores=_if_known([each.unread_shared_stores for each in code]),
+        serial_copies=_if_known([each.serial_copies for each in code]),
         instructions=read_instructions(content, framing, modules, selection or CounterSelection(frozenset()), rows),
         remarks=tuple(filter(None, (_newer(framing.version), remark))),
     )

@@ -50,6 +50,7 @@ RAW_INSTRUCTIONS = pl.Schema(
         "barriers": pl.List(pl.UInt32),  # numbers of the barriers at which warps sampled here wait, likewise
         "n_loads": pl.UInt32(),  # loads in flight, if warps wait for data here; else null
         "waits_for_atomic": pl.Boolean(),  # whether what warps wait for here is an atomic's result; null if not known
+        "waits_for_copies": pl.Boolean(),  # whether what warps wait for here is asynchronous copies; null if not known
         "opcode": pl.UInt16(),  # the low nine bits of its machine code; null where that is not known, and on chips before 7.0
         "file": pl.String(),  # source file without its folder, Julia's own with package: "Base/int.jl"; null if not known
         "line": pl.Int64(),
@@ -123,6 +124,8 @@ class RawReport:
             `ncuroof.ingest.code.local_accesses`); likewise.
         unread_shared_stores: how many instructions store to shared memory that nothing reads in each workload's code
             (`unread_shared_stores` of `ncuroof.ingest.code.shared_stores`); likewise.
+        serial_copies: how many asynchronous copies each workload's code awaits before it does anything meanwhile (`serial_copies`
+            of `ncuroof.ingest.code.async_copies`); likewise.
         instructions: RAW_INSTRUCTIONS of kernels whose code is in the report; if there are too many, of some of the kernels.
         folder: name of the folder that contains the file; empty for a report that was opened on its own.
         is_printed: whether it was read from a table that ncu printed, whose numbers are rounded, not from the report itself.
@@ -148,6 +151,7 @@ class RawReport:
     adjacent_loads: tuple[float | None, ...] = ()
     local_accesses: tuple[float | None, ...] = ()
     unread_shared_stores: tuple[float | None, ...] = ()
+    serial_copies: tuple[float | None, ...] = ()
     instructions: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=RAW_INSTRUCTIONS))
     is_printed: bool = False
     folder: str = ""

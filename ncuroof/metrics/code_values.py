@@ -11,6 +11,7 @@ from ncuroof.ingest import BY_LANE, RawReport
 from ncuroof.metrics.quantities import CounterTable
 
 LOADS_BY_CODE, ATOMIC_WAIT = "access.loads_by_code", "access.atomic_wait_frac"
+SERIAL_COPY_WAIT = "access.serial_copy_wait_frac"
 
 N_ALIKE = ("launch.n_alike_threads", "launch.n_alike_blocks")
 MOST_EXECUTIONS, WIDE_CONFLICTS = "access.most_executions", "access.wide_conflict_frac"
@@ -23,6 +24,7 @@ UNREAD_SHARED_STORES = "access.unread_shared_stores"
 BY_CODE = (
     LOADS_BY_CODE,
     ATOMIC_WAIT,
+    SERIAL_COPY_WAIT,
     ADJACENT_LOADS,
     LOCAL_ACCESSES,
     UNREAD_SHARED_STORES,
@@ -83,44 +85,63 @@ def values_by_code(report: RawReport, waits: Collection[str]) -> pl.DataFrame:
     }
     unknown = (None,) * report.workloads.height
     of_code = [pl.Series(name, found or unknown, pl.Float64) for name, found in by_code.items()]
-    return pl.DataFrame([*_of_instructions(report, waits), *of_code, *_alike(report), *_arithmetic(report)])
+    n_serial = pl.Series("n_serial_copies", report.serial_copies or unknown, pl.Float64)
+    found = pl.DataFrame([*_of_instructions(report, waits), *of_code, *_alike(report), *_arithmetic(report)])
+    wait = pl.when(n_serial > 0).then(SERIAL_COPY_WAIT).when(n_serial == 0).then(0.0)
+    return found.with_columns(wait.alias(SERIAL_COPY_WAIT))
 
 
 def _of_instructions(report: RawReport, waits: Collection[str]) -> list[pl.Series]:
-    """Return LOADS_BY_CODE, ATOMIC_WAIT, MOST_EXECUTIONS and WIDE_CONFLICTS of each workload; null without the counters for it."""
+    """Return LOADS_BY_CODE, ATOMIC_WAIT, SERIAL_COPY_WAIT (of all copies), MOST_EXECUTIONS and WIDE_CONFLICTS of each workload.
+
+    A column is null without the counters for it.
+    """
     instructions = report.instructions
     known = {**_waits(instructions, waits), **_most_executions(instructions), **_wide_conflicts(instructions)}
     rows = pl.DataFrame({"row": range(report.workloads.height)}, schema={"row": pl.UInt32})
     values = rows.join(instructions.group_by("row").agg(**known), on="row", how="left", maintain_order="left")
-    names = (LOADS_BY_CODE, ATOMIC_WAIT, MOST_EXECUTIONS, WIDE_CONFLICTS)
+    names = (LOADS_BY_CODE, ATOMIC_WAIT, SERIAL_COPY_WAIT, MOST_EXECUTIONS, WIDE_CONFLICTS)
     unknown = (pl.lit(None, pl.Float64).alias(name) for name in names if name not in known)
     return values.with_columns(unknown).select(names).get_columns()
 
 
-def sampled_atomic_wait(table: CounterTable) -> pl.Expr:
-    """Return ATOMIC_WAIT where the samples behind it cover the kernel, else null.
+def sampled_waits(table: CounterTable) -> tuple[pl.Expr, ...]:
+    """Return ATOMIC_WAIT and SERIAL_COPY_WAIT where the samples behind them cover the kernel, else null.
 
-    Without atomics that return a result no warp waits for one, whatever was sampled.
+    Without atomics that return a result, or such copies, no warp waits for one, whatever was sampled.
     """
     is_partial = (pl.col(_SAMPLED) < _LEAST_SAMPLED_FRAC).fill_null(value=False)
-    has_none = table.counter_or_null(_RETURNING_ATOMICS) == 0
-    return pl.when(has_none).then(0.0).when(~is_partial).then(ATOMIC_WAIT).alias(ATOMIC_WAIT)
+    without = {
+        ATOMIC_WAIT: table.counter_or_null(_RETURNING_ATOMICS) == 0,
+        SERIAL_COPY_WAIT: pl.col(SERIAL_COPY_WAIT) == 0,
+    }
+    return tuple(
+        pl.when(has_none).then(0.0).when(~is_partial).then(name).alias(name) for name, has_none in without.items()
+    )
 
 
 def _waits(instructions: pl.DataFrame, waits: Collection[str]) -> dict[str, pl.Expr]:
-    """Return LOADS_BY_CODE and ATOMIC_WAIT of a kernel; null where samples are few or the code explains too few of them."""
+    """Return LOADS_BY_CODE, ATOMIC_WAIT and SERIAL_COPY_WAIT of a kernel.
+
+    They are null where samples are few or the code explains too few of them.
+    """
     counted = [pl.col(name) for name in sorted(waits) if name in instructions.columns]
     if not counted:
         return {}
     n_samples = pl.coalesce(counted)
     known = n_samples.filter(pl.col("n_loads").is_not_null()).sum()
-    known_waits = n_samples.filter(pl.col("waits_for_atomic").is_not_null()).sum()
     is_enough = n_samples.sum() >= _LEAST_SAMPLES
     are_loads_known = is_enough & (known >= _LEAST_KNOWN_FRAC * n_samples.sum())
-    are_waits_known = is_enough & (known_waits >= _LEAST_KNOWN_FRAC * n_samples.sum())
+
+    def share(is_for: str) -> pl.Expr:
+        known_waits = n_samples.filter(pl.col(is_for).is_not_null()).sum()
+        are_known = is_enough & (known_waits >= _LEAST_KNOWN_FRAC * n_samples.sum())
+        return pl.when(are_known).then(n_samples.filter(is_for).sum() / n_samples.sum())
+
     return {
         LOADS_BY_CODE: pl.when(are_loads_known).then((n_samples * pl.col("n_loads")).sum() / known),
-        ATOMIC_WAIT: pl.when(are_waits_known).then(n_samples.filter("waits_for_atomic").sum() / n_samples.sum()),
+        ATOMIC_WAIT: share("waits_for_atomic"),
+        SERIAL_COPY_WAIT: share("waits_for_copies"),
     }
 
 

@@ -12,7 +12,7 @@ from ncuroof.errors import UnitError
 from ncuroof.ingest import CounterSelection, RawReport
 from ncuroof.metrics.catalogue import BREAKDOWNS, DEVICE_NAME, Catalogue, load_catalogue
 from ncuroof.metrics.chart_values import with_chart_values
-from ncuroof.metrics.code_values import BY_CODE, sampled_atomic_wait, shares_by_lines, values_by_code
+from ncuroof.metrics.code_values import BY_CODE, sampled_waits, shares_by_lines, values_by_code
 from ncuroof.metrics.families import families_by_lines, families_of
 from ncuroof.metrics.launch_order import gaps_of
 from ncuroof.metrics.limiters import busiest_counters, with_limiters
@@ -91,7 +91,7 @@ def measure(
     workloads = _workloads(reports)
     table.add([sheet_bandwidths(table, workloads, sheet_bandwidth)])
     add_quantities(table, catalogue)
-    table.add([sampled_atomic_wait(table)])
+    table.add(sampled_waits(table))
     devices, device_by_row = _devices(workloads, table)
     lines = measure_lines(reports, catalogue.by_line)
     kernels = _kernels(workloads, device_by_row, table, catalogue)

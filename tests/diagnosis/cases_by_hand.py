@@ -134,7 +134,8 @@ CASES = [
          "scheduler.working_frac": 0.8,
          "utilisation.headroom": 0.9},
         0.28,
-        {"stalls.long_scoreboard": (0.28,), "scheduler.memory_queue_frac": (0.27,), "access.bulk_copy_frac": (0.55,)},
+        {"stalls.long_scoreboard": (0.28,), "scheduler.memory_queue_frac": (0.27,), "access.bulk_copy_frac": (0.55,),
+         "access.serial_copy_wait_frac": (0.55,)},
         (("access.atomic_wait_frac", 0.25, 0.21), ("utilisation.headroom", 0.2, 0.2)),  # a quarter waits for atomics
     ),
     Case(
@@ -143,7 +144,7 @@ CASES = [
          "utilisation.headroom": 0.9},
         0.28,
         {"stalls.long_scoreboard": (0.28,), "access.loads_by_code": (3.6,), "access.bulk_copy_frac": (0.55,),
-         "scheduler.memory_queue_frac": (0.33,)},
+         "scheduler.memory_queue_frac": (0.33,), "access.serial_copy_wait_frac": (0.55,)},
         (("access.atomic_wait_frac", 0.25, 0.21), ("utilisation.headroom", 0.2, 0.2)),
     ),
     Case(

@@ -96,7 +96,7 @@ CASES = [
          "utilisation.headroom": 0.9},
         0.24,  # 0.32 of 0.75
         {"stalls.long_scoreboard": (0.28,), "access.loads_by_code": (2.4,), "access.bulk_copy_frac": (0.52,),
-         "scheduler.memory_queue_frac": (0.32,)},
+         "scheduler.memory_queue_frac": (0.32,), "access.serial_copy_wait_frac": (0.52,)},
         (("access.atomic_wait_frac", 0.25, 0.18), ("utilisation.headroom", 0.2, 0.2), ("access.bulk_copy_frac", None, 0.24),
          ("scheduler.memory_queue_frac", None, 0.24)),
     ),
@@ -107,10 +107,18 @@ CASES = [
          "utilisation.headroom": 0.9},
         0.24,  # 0.32 of 0.75
         {"stalls.long_scoreboard": (0.28,), "access.loads_by_code": (2.3, 4.1),
-         "access.bulk_copy_frac": (0.52,), "scheduler.memory_queue_frac": (0.32,)},
+         "access.bulk_copy_frac": (0.52,), "scheduler.memory_queue_frac": (0.32,), "access.serial_copy_wait_frac": (0.52,)},
         (("access.atomic_wait_frac", 0.25, 0.18), ("utilisation.headroom", 0.2, 0.2), ("access.loads_by_code", None, 0.24),
          ("access.loads_by_code", 3.9, 0.24), ("access.bulk_copy_frac", None, 0.24),
          ("scheduler.memory_queue_frac", None, 0.24)),
+    ),
+    Case(
+        "async_copies_awaited_at_once", "latency", "long_scoreboard",
+        {"stalls.long_scoreboard": 0.4, "access.serial_copy_wait_frac": 0.75, "stalls.barrier": 0.1, "scheduler.working_frac": 0.8,
+         "utilisation.headroom": 0.9},
+        0.32,  # 0.4 * 0.75 at copies and 0.1 at barriers, of 0.8
+        {"stalls.long_scoreboard": (0.28,), "access.serial_copy_wait_frac": (0.48,)},
+        (("utilisation.headroom", 0.2, 0.2), ("stalls.barrier", None, 0.24)),
     ),
     Case(
         "stall_bulk_copies", "latency", "long_scoreboard",

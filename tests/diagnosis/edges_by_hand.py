@@ -96,6 +96,12 @@ EDGES = [
     Edge("stall_full_queues", "stalls.long_scoreboard", 0.3, 0.288),
     Edge("stall_full_queues", "scheduler.memory_queue_frac", 0.3, 0.288),
     Edge("stall_full_queues", "access.bulk_copy_frac", 0.48, 0.5),
+    Edge("async_copies_awaited_at_once", "stalls.long_scoreboard", 0.3, 0.288),
+    Edge("async_copies_awaited_at_once", "access.serial_copy_wait_frac", 0.5, 0.48),
+    *(
+        Edge(finding, "access.serial_copy_wait_frac", 0.48, 0.5)
+        for finding in ("serial_loads", "stall_long_scoreboard", "stall_full_queues", "stall_overlapping_loads")
+    ),
     Edge("two_stage_mainloop", "stalls.long_scoreboard", 0.2, 0.192),
     Edge("stall_overlapping_loads", "stalls.long_scoreboard", 0.3, 0.288),
     Edge("stall_overlapping_loads", "access.loads_by_code", 4, 3.84),

@@ -46,6 +46,7 @@ def test_each_instruction_has_its_line_and_its_counters(tmp_path: Path) -> None:
             "barriers": None,
             "n_loads": None,
             "waits_for_atomic": None,
+            "waits_for_copies": None,
             "opcode": opcode,
             "file": file,
             "line": line,

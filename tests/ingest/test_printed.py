@@ -431,6 +431,7 @@ ROUNDED = 0.00501
 BY_CODE = [
     "alike_blocks",
     "alike_threads",
+    "async_copies_awaited_at_once",
     "atomic_results",
     "debug_build",
     "fp64_divisions",

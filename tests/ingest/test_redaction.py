@@ -221,6 +221,7 @@ def test_numbers_and_fields_are_encoded_as_documented() -> None:
 _BY_CODE = (
     "alike_threads",
     "alike_blocks",
+    "async_copies_awaited_at_once",
     "atomic_results",
     "fp64_divisions",
     "idle_warps",
@@ -328,6 +329,7 @@ def _analysis(path: Path) -> dict[str, Any]:
         each.pop("lines")
         each["access"].pop("loads_by_code")
         each["access"].pop("atomic_wait_frac")
+        each["access"].pop("serial_copy_wait_frac")
         each["access"].pop("adjacent_loads_frac")
         each["access"].pop("local_by_code_frac")
         each["access"].pop("unread_shared_stores")

@@ -76,6 +76,33 @@ def test_atomics_are_waited_for_like_loads(opcode: int) -> None:
     assert [found.loads_in_flight(number) for number in (2, 3)] == [0, 1]
 
 
+def test_waits_for_copies_are_told_from_those_for_loads() -> None:
+    """DEPBAR waits for groups of copies, and warps are sampled behind it."""
+    copies = (instruction(COPY, operands=1), instruction(COMMIT, result=0))
+    of_scoreboard_1 = WAIT_FOR_COPIES | 1 << 44
+    code = (
+        *(instruction(LOAD, result=2), *copies, instruction(WAIT_FOR_COPIES)),
+        *(instruction(BARRIER), instruction(waits=(2,)), instruction()),
+        *(*copies, instruction(of_scoreboard_1), instruction(BARRIER)),
+        *(*copies, instruction(LOAD, result=3), instruction(WAIT_FOR_COPIES), instruction(waits=(3,))),
+    )
+    found = Scoreboards(b"".join(code), AMPERE, itertools.repeat(True))
+    assert [found.waits_for_copies(number) for number in (4, 5, 6)] == [True, False, None]
+    assert found.waits_for_copies(10) is False  # DEPBAR of another scoreboard
+    assert found.waits_for_copies(15) is False  # it waits for a load as well
+    assert [found.waits_for_copies(number) for number in (-1, 0, len(code))] == [None, None, None]
+
+
+def test_a_branch_by_lanes_or_by_a_predicate_of_the_warp_can_be_passed() -> None:
+    """BRA.DIV, of which bit 33 is set, and BRA.U UP0: without a predicate of their own, and yet not always taken."""
+    load, waiter = instruction(LOAD, result=0), instruction(waits=(0,))
+    by_lanes = (int.from_bytes(branch(1), "little") | 1 << 33).to_bytes(16, "little")
+    by_warp = (int.from_bytes(branch(1), "little") & ~0xFFF | 0x547).to_bytes(16, "little")
+    for conditional in (by_lanes, by_warp):
+        assert awaited(load, conditional, waiter, instruction(EXIT), by=2) == [0]
+    assert awaited(load, branch(1), waiter, instruction(EXIT), by=2) == []
+
+
 def test_the_nearest_comes_first() -> None:
     loads = (instruction(LOAD, result=0), instruction(LOAD, result=1), instruction(LOAD, result=0))
     code = b"".join((*loads, instruction(waits=(0, 1))))

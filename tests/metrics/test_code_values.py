@@ -94,6 +94,43 @@ def test_waits_for_atomics_are_told_from_those_for_loads() -> None:
     assert measure((raw_report(counters),)).kernels["access.atomic_wait_frac"].to_list() == [None]
 
 
+@pytest.mark.parametrize(
+    ("n_serial", "frac"),
+    [(4, 0.75), (0, 0.0), (None, None)],  # awaited at once; overlapping, or none; not known
+)
+def test_only_waits_for_copies_that_nothing_overlaps_count(n_serial: int | None, frac: float | None) -> None:
+    table = report((0, None, 300.0), (0, 2, 100.0), (1, None, 20.0)).instructions
+    counters = {"gpu__time_duration.sum": 1e6}
+    is_for_copies = pl.Series("waits_for_copies", [True, False, True])
+    found = replace(
+        raw_report(counters, counters),
+        instructions=table.with_columns(is_for_copies),
+        serial_copies=(n_serial, n_serial),
+    )
+    of_few_samples = 0.0 if n_serial == 0 else None
+    assert measure((found,)).kernels["access.serial_copy_wait_frac"].to_list() == [frac, of_few_samples]
+    without = replace(found, serial_copies=())
+    assert measure((without,)).kernels["access.serial_copy_wait_frac"].to_list() == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("n_serial", "findings"), [(2, ["async_copies_awaited_at_once"]), (0, ["stall_long_scoreboard"])]
+)
+def test_what_is_said_of_copies_that_are_awaited_at_once_replaces_what_is_said_of_loads(
+    n_serial: int, findings: list[str]
+) -> None:
+    found = report((0, None, 300.0), (0, 3, 100.0), counters=LATENCY)
+    found = replace(
+        found,
+        instructions=found.instructions.with_columns(waits_for_copies=pl.Series([True, False])),
+        serial_copies=(n_serial, n_serial),
+    )
+    kernel: dict[str, Any] = Reports((found,)).analyse().to_dict()["kernels"][0]
+    about_waits = OF_LOADS | {"async_copies_awaited_at_once"}
+    assert [each["id"] for each in kernel["findings"] if each["id"] in about_waits] == findings
+    assert kernel["limiter"] == "long_scoreboard"
+
+
 @pytest.mark.parametrize(("n_samples", "is_known"), [(59.0, False), (61.0, True)])
 def test_samples_of_a_kernels_beginning_do_not_stand_for_all_of_it(n_samples: float, *, is_known: bool) -> None:
     # of 1 000 cycles on each of 10 SMs, a sample per 100 cycles and SM covers all
@@ -105,10 +142,12 @@ def test_samples_of_a_kernels_beginning_do_not_stand_for_all_of_it(n_samples: fl
         "l1tex__t_requests_pipe_lsu_mem_global_op_atom.sum": 7.0,
     }
     found = report((0, 2, 300.0), (0, None, 100.0), counters=sampling)
-    found = replace(found, instructions=found.instructions.with_columns(waits_for_atomic=pl.Series([False, True])))
+    waits = {name: pl.Series([False, True]) for name in ("waits_for_atomic", "waits_for_copies")}
+    found = replace(found, instructions=found.instructions.with_columns(**waits), serial_copies=(1, 1))
     kernel = measure((found,)).kernels.row(0, named=True)
     assert kernel["access.loads_by_code"] == 2.0
-    assert kernel["access.atomic_wait_frac"] == (pytest.approx(0.25) if is_known else None)
+    for name in ("access.atomic_wait_frac", "access.serial_copy_wait_frac"):
+        assert kernel[name] == (pytest.approx(0.25) if is_known else None)
 
 
 @pytest.mark.parametrize(("n_atomics", "frac"), [(0.0, 0.0), (1.0, None)])

@@ -9,6 +9,11 @@ from ncuroof.present.sentences.debug_build import debug_build_sentence
 COMPILED = "compiled for debugging (nvcc -G), without optimisation"
 
 
+def said(n_debug_builds: int, n_kernels: int, share_frac: float | None) -> str:
+    summary = {"n_debug_builds": n_debug_builds, "n_kernels": n_kernels, "debug_build_frac": share_frac}
+    return debug_build_sentence(summary)
+
+
 @pytest.mark.parametrize(
     ("n_debug_builds", "share_frac", "sentence"),
     [
@@ -36,8 +41,9 @@ COMPILED = "compiled for debugging (nvcc -G), without optimisation"
 def test_how_much_is_of_debug_builds_and_what_comes_before_what(
     n_debug_builds: int, share_frac: float | None, sentence: str
 ) -> None:
-    assert debug_build_sentence(n_debug_builds, 3, share_frac, "GPU time") == sentence
+    assert said(n_debug_builds, 3, share_frac) == sentence
 
 
-def test_a_single_kernel_is_the_kernel() -> None:
-    assert debug_build_sentence(1, 1, None, "GPU time").startswith(f"the kernel was {COMPILED}: rebuild with")
+def test_one_kernel_or_two_are_not_counted() -> None:
+    assert said(1, 1, None).startswith(f"the kernel was {COMPILED}: rebuild with")
+    assert said(2, 2, 1.0).startswith(f"both kernels were {COMPILED}: rebuild with")

@@ -10,7 +10,7 @@ from ncuroof.metrics import load_catalogue
 from ncuroof.present.documents.kernels import QUANTITY_GROUPS
 from ncuroof.present.explanations.columns import columns_by_name
 from ncuroof.present.explanations.explain import explain, listing, names
-from ncuroof.present.explanations.limiters import in_plain_words, load_limiters
+from ncuroof.present.explanations.limiters import limiter_in_plain_words, load_limiters
 from ncuroof.present.explanations.path import node_lines, path_lines
 from ncuroof.present.explanations.printed_names import meant
 from ncuroof.present.explanations.terms import load_terms
@@ -187,6 +187,9 @@ def test_words_lead_on_to_what_is_explained() -> None:
 
 
 def test_every_limiter_of_latency_is_told_in_plain_words_or_is_plain() -> None:
+    def in_plain_words(limiter: str) -> str:
+        return limiter_in_plain_words({"limiter": limiter, "caveats": ()})
+
     assert in_plain_words("long_scoreboard") == "waits for data from memory: long scoreboard"
     assert in_plain_words("dram") == "DRAM"
     jargon = set(load_catalogue().stalls.reasons) - {"selected", "not_selected", "misc", "dispatch_stall"}

@@ -1,14 +1,12 @@
-"""What a report says is text in every Markdown output, and acts as markup in none."""
+"""What a report says is text in Markdown, and acts as markup in none; of the summary, see test_markdown."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import ncuroof
 from ncuroof.comparison import compare
 from ncuroof.fleet import FLEET_FAILURES
 from ncuroof.fleet.questions import across_gpus, by_time, overview
@@ -17,41 +15,20 @@ from ncuroof.present.documents.fleet import fleet_document
 from ncuroof.present.documents.projection import projection_document
 from ncuroof.present.texts import comparison as comparison_text
 from ncuroof.present.texts import fleet as fleet_text
-from ncuroof.present.texts import markdown
 from ncuroof.present.texts import projection as projection_text
 from ncuroof.present.texts.markdown_text import code, escaped, table_row
 from ncuroof.roofline import profile_by_name
 from ncuroof.whatif import Target, project
 from tests.comparison import runs
 from tests.fleet import launches as of_fleet
-from tests.support.report_writer import METRICS_BY_CHIP, Kernel, write_report
+from tests.present.test_markdown import HOSTILE
 from tests.whatif import launches as of_whatif
 
-HOSTILE = [
-    "a[i] = b * c * d; // [x](https://evil.invalid)",
-    "![x](http://tracker.invalid/x.png)",
-    "<img src=x> <!-- hidden",
-    "a | b | c",
-    "`code` **bold** _it_ ~~no~~",
-    "\\` \\| ``",
-    "line\r\n| row | row |\n|---|---|",
-    "vector<float, (int)4>(T*)",
-    "&lt;b&gt;",
-    "\x1b[31m\u202e",
-    "",
-]
 _CODE = re.compile(r"(?<!\\)`[^`]+`")
 _MARKUP = re.compile(r"(?<!\\)(?:\\\\)*[\[\]*_`<>&~]")
 
 
-def of_report(name: str, folder: Path) -> str:
-    metrics = {**METRICS_BY_CHIP["GA100"], "gpu__time_duration.sum": 4096.0}
-    path = folder / "run.ncu-rep"
-    path.write_bytes(write_report([Kernel(name or "none", metrics, demangled=name)]))
-    return markdown.to_markdown(ncuroof.read(path).analyse())
-
-
-def of_comparison(name: str, folder: Path) -> str:
+def of_comparison(name: str) -> str:
     before, after = (runs.run(runs.launch(name, us)) for us in (300.0, 100.0))
     document = comparison_document(compare(before, after))
     document["before"]["label"] = document["after"]["gpus"][0] = name
@@ -63,7 +40,7 @@ def of_comparison(name: str, folder: Path) -> str:
     return comparison_text.to_markdown(document)
 
 
-def of_projection(name: str, folder: Path) -> str:
+def of_projection(name: str) -> str:
     busy = of_whatif.table(of_whatif.launch(name))
     target = Target(profile_by_name("a100-sxm-80gb"))
     projection = project(busy, {0: profile_by_name("h100-sxm")}, [target])
@@ -74,7 +51,7 @@ def of_projection(name: str, folder: Path) -> str:
     return projection_text.to_markdown(document)
 
 
-def of_fleets(name: str, folder: Path) -> str:
+def of_fleets(name: str) -> str:
     rows = of_fleet.fleet(of_fleet.launch("a", 0, 100.0, name=name, short_name=name, gpu_name=name))
     failures = FLEET_FAILURES.to_frame()
     document = fleet_document(name, overview(rows), by_time(rows), across_gpus(rows), [], failures, top=3)
@@ -82,10 +59,10 @@ def of_fleets(name: str, folder: Path) -> str:
     return fleet_text.to_markdown(document)
 
 
-@pytest.mark.parametrize("text", HOSTILE)
-@pytest.mark.parametrize("write", [of_report, of_comparison, of_projection, of_fleets])
-def test_hostile_names_act_as_markup_nowhere(write: Any, text: str, tmp_path: Path) -> None:
-    hostile, plain = ([unspanned(line) for line in write(name, tmp_path).splitlines()] for name in (text, "plain"))
+@pytest.mark.parametrize("text", [*HOSTILE, ""])
+@pytest.mark.parametrize("write", [of_comparison, of_projection, of_fleets])
+def test_hostile_names_act_as_markup_nowhere(write: Any, text: str) -> None:
+    hostile, plain = ([unspanned(line) for line in write(name).splitlines()] for name in (text, "plain"))
     assert list(map(n_cells, hostile)) == list(map(n_cells, plain))
     for line, harmless in zip(hostile, plain, strict=True):
         assert len(_MARKUP.findall(line)) == len(_MARKUP.findall(harmless)), line

@@ -40,6 +40,5 @@ def test_mfu_over_wall_time_lacks_what_was_not_profiled() -> None:
     assert mfu_line(known, {"weighting": {"covered_frac": 0.9}}) == (
         "MFU 40.0 % of the BF16 tensor peak of 989 TFLOP/s over profiled GPU time (at least 30.0 % over wall-clock time)"
     )
-    assert mfu_line(None, {}) == ""
     assert mfu_value(known, {"weighting": {"covered_frac": 1.0}}) == "40.0 % (30.0 % over wall-clock time)"
     assert mfu_value(known | {"wall_mfu_frac": None, "extrapolated_frac": 0.1}, {}) == "about 40.0 %"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.present.sentences.weighting import not_the_run_sentences, recorded_once_sentence, weighting_sentences
+from ncuroof.present.sentences.weighting import not_the_run_sentences, weighting_sentences
 from tests.present.documents import WEIGHTING
 
 
@@ -93,6 +93,7 @@ def test_what_records_the_rest_is_told_where_it_was_wanted(command_line: str | N
 
 
 def test_by_what_launches_were_told_apart() -> None:
-    assert recorded_once_sentence([ONCE]).startswith("profiled once per function and launch shape")
-    assert recorded_once_sentence([f"{ONCE} --kernel-name-base mangled"]).startswith("profiled once per kernel and")
-    assert recorded_once_sentence(["ncu ./app", None]) == ""
+    by_function, by_mangled_name = (not_the_run_sentences(None, [line])[0] for line in (ONCE, f"{ONCE} {BY_NAME}"))
+    assert by_function.startswith("profiled once per function and launch shape")
+    assert by_mangled_name.startswith("profiled once per kernel and")
+    assert not_the_run_sentences(None, ["ncu ./app", None]) == []

@@ -187,6 +187,7 @@ def _of_kernel(
             barriers.get(number),
             (loaded.loads_in_flight(address) or None) if address in waiting else None,
             loaded.waits_for_atomic(address) if address in waiting else None,
+            loaded.waits_for_copies(address) if address in waiting else None,
             loaded.opcode(address),
             *_place_cells(places.get(address), code.sources),
         )

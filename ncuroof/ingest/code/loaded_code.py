@@ -103,6 +103,11 @@ class LoadedCode:
         scoreboards, number, _ = self._scoreboards(address)
         return scoreboards.waits_for_atomic(number)
 
+    def waits_for_copies(self, address: int) -> bool | None:
+        """Return whether the instruction at an address waits for asynchronous copies; None if it is not known what it waits for."""
+        scoreboards, number, _ = self._scoreboards(address)
+        return scoreboards.waits_for_copies(number)
+
     def opcode(self, address: int) -> int | None:
         """Return the low nine bits of the instruction at an address; None if it is not known."""
         scoreboards, number, _ = self._scoreboards(address)

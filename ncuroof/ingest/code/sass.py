@@ -10,8 +10,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-VOLTA, HOPPER = 70, 90
-"""Compute capabilities, major × 10 + minor: below the first, the encoding differs; from the second on, that of branches does."""
+VOLTA, AMPERE, HOPPER = 70, 80, 90
+"""Compute capabilities, major × 10 + minor: below the first, the encoding differs; from the last on, that of branches does. The
+second is the first with asynchronous copies."""
 
 INSTRUCTION_BYTES = 16
 _WORDS = struct.Struct("<QQ")
@@ -31,7 +32,7 @@ MUFU = 0x108
 MUFU_FUNCTIONS = {6: "rcp64h", 7: "rsq64h"}
 
 # Control flow.
-BRANCH, EXIT, RETURN = 0x147, 0x14D, 0x150
+BRANCH, INDEXED_BRANCH, EXIT, RETURN = 0x147, 0x149, 0x14D, 0x150
 CALL_ABSOLUTE = 0x143
 """CALL.ABS: the called function is in another section."""
 CALL, CALL_NEARBY = 0x144, 0x944
@@ -39,7 +40,22 @@ CALL, CALL_NEARBY = 0x144, 0x944
 
 CONTROL = range(0x140, 0x160)
 """Branches, calls, returns and what brings threads together behind them."""
-WITHIN_FUNCTION = (0x141, 0x142, 0x145, 0x146, BRANCH, 0x148, 0x149, EXIT, 0x14E, RETURN, 0x155, 0x156, 0x15C, 0x15D)
+WITHIN_FUNCTION = (
+    0x141,
+    0x142,
+    0x145,
+    0x146,
+    BRANCH,
+    0x148,
+    INDEXED_BRANCH,
+    EXIT,
+    0x14E,
+    RETURN,
+    0x155,
+    0x156,
+    0x15C,
+    0x15D,
+)
 """BSYNC, BREAK, BSSY, YIELD, BRA, WARPSYNC, BRX, EXIT, LEPC, RET, BMOV (two), BPT and NANOSLEEP: they go to no other function."""
 
 # Special registers: S2R and S2UR; CS2R and similar, which read clocks; the numbers of the registers.
@@ -67,6 +83,8 @@ LOCAL_ACCESSES, SHARED_LOADS = (0x183, 0x187), (0x03B, 0x184)
 """LDL and STL; LDSM and LDS."""
 ASYNC_COPY, WAIT_FOR_COPIES = 0x1AE, 0x11A
 """LDGSTS and DEPBAR. DEPBAR waits for groups of LDGSTS, without a wait mask; warps are sampled at the instruction after it."""
+MBARRIER = (0x1A7, 0x1B0, 0x1B1, 0x1B2)
+"""SYNCS (three) and ARRIVES: barriers in shared memory, at which copies can arrive."""
 
 WITHOUT_MEMORY = (0x182, 0x189, 0x18F, 0x192, 0x1A1, 0x1AB, 0x1AF, 0x1C2, 0x1C3)
 """LDC, SHFL, CCTL, MEMBAR, MATCH, ERRBAR, LDGDEPBAR, R2UR and S2UR: they read neither global nor shared memory."""
@@ -75,12 +93,24 @@ MEMORY_ACCESSES = (*LOADS, *SHARED_LOADS, *STORES, *ATOMICS_WITH_RESULT, *OTHER_
 """Loads, stores, atomics and asynchronous copies, of global, local and shared memory."""
 
 # Several threads together.
+MATRIX_PRODUCTS, WARP_GROUP_PRODUCTS = (0x026, 0x037, 0x03C, 0x03D, 0x03F, 0x07A), (0x1F0, 0x1F1, 0x1F2, 0x1F3)
+"""IDP, IMMA, HMMA, BMMA, DMMA, QMMA; HGMMA, IGMMA, BGMMA and QGMMA, which run asynchronously."""
 BARRIER, WARP_GROUP = 0x11D, 0x1C5
 """BAR, the barrier of a block, and WARPGROUP, which waits for matrix products (WGMMA)."""
 ELECT = 0x02F
 """Picks one lane."""
 LANE_WISE = (0x037, 0x03A, 0x03B, 0x03C, 0x03F, 0x07A, 0x189)
 """IMMA, LDSM, HMMA, DMMA, QMMA and similar, and SHFL: what a thread gets depends on its lane in the warp."""
+
+
+def is_wait_for_copies(low: int) -> bool:
+    """Return whether a DEPBAR, by its low 64 bits, waits for copies: their groups (LDGDEPBAR) are counted by scoreboard 0."""
+    return low >> 44 & 7 == 0
+
+
+def n_groups_left(low: int) -> int:
+    """Return how many groups of copies may still be on their way when a DEPBAR, by its low 64 bits, lets a warp go on."""
+    return low >> 38 & 63
 
 
 def words(code: bytes, compute_capability: int) -> Iterator[tuple[int, int]]:

@@ -5,7 +5,7 @@ has its result or has read its operands. An instruction that depends on either w
 zero. A warp has six scoreboards.
 
 Source: Jia et al., "Dissecting the NVIDIA Volta GPU Architecture via Microbenchmarking" (2018), 2.1: the control bits of a 128-bit
-instruction. Branch offsets: as the opcodes of `sass`. Barriers: the suite's kernels, recorded on an H100.
+instruction. Barriers: the suite's kernels, recorded on an H100.
 """
 
 from __future__ import annotations
@@ -16,9 +16,7 @@ from functools import cached_property
 from itertools import islice
 
 from ncuroof.ingest.code import sass
-
-_ALWAYS = 7
-"""The predicate PT, not negated: always true."""
+from ncuroof.ingest.code.control_flow import branch_offset, goes_on
 
 _N_SCOREBOARDS = 6
 _MOST_BRANCHES = 64
@@ -45,10 +43,9 @@ class Scoreboards:
         self._steps = steps
         self._awaited: dict[int, list[int]] = {}
         self._branches: dict[int, list[int]] = defaultdict(list)
-        is_hopper = compute_capability >= sass.HOPPER
         for number, (low, high) in enumerate(self._words):
             if low & sass.OPCODE == sass.BRANCH:
-                sources = self._branches[number + 1 + _offset(low, high, is_hopper)]
+                sources = self._branches[number + 1 + branch_offset(low, high, compute_capability)]
                 if len(sources) < _MOST_BRANCHES:
                     sources.append(number)
 
@@ -86,6 +83,13 @@ class Scoreboards:
         """Return whether an instruction waits for the result of a global atomic; None if it is not known what it waits for."""
         awaited = self.awaited_by(number)
         return any(self._opcode(each) in sass.ATOMICS_WITH_RESULT for each in awaited) if awaited else None
+
+    def waits_for_copies(self, number: int) -> bool | None:
+        """Return whether an instruction waits for asynchronous copies alone; None if it is not known what it waits for."""
+        awaited = {self._opcode(each) for each in self.awaited_by(number)}
+        if not 0 < number < len(self._words) or self._opcode(number - 1) != sass.WAIT_FOR_COPIES:
+            return False if awaited else None
+        return awaited == {sass.ASYNC_COPY} and sass.is_wait_for_copies(self._words[number - 1][0])
 
     @cached_property
     def _n_loads(self) -> list[int]:
@@ -151,17 +155,9 @@ class Scoreboards:
         """
         found = [self._branches.get(number, []) for number in range(len(self._words))]
         for number in range(1, len(found)):
-            if self._goes_on(number - 1):
+            if goes_on(*self._words[number - 1]):
                 found[number] = [number - 1, *found[number]]
         return found
-
-    def _goes_on(self, number: int) -> bool:
-        """Return whether execution can continue at the next instruction."""
-        low, high = self._words[number]
-        opcode, is_predicated = low & sass.OPCODE, low >> 12 & 15 != _ALWAYS
-        if opcode == sass.BRANCH:
-            return is_predicated or high >> 23 & 15 != _ALWAYS
-        return is_predicated or opcode not in (sass.EXIT, sass.RETURN)
 
     def _opcode(self, number: int) -> int:
         return self._words[number][0] & sass.OPCODE
@@ -179,15 +175,3 @@ class Scoreboards:
     def _counts(self, board: int) -> Callable[[int], bool]:
         """Return a predicate: whether an instruction increments a scoreboard, for its result or until its operands are read."""
         return lambda number: board in (self._words[number][1] >> 46 & 7, self._words[number][1] >> 49 & 7)
-
-
-def _offset(low: int, high: int, is_hopper: bool) -> int:
-    """Return the branch offset, in instructions from the next one.
-
-    It is encoded in words of 4 bytes, in bits 34 to 81 and, from 9.0 on, also in bits 16 to 23 as its lowest byte.
-    """
-    words, n_bits = low >> 34 | (high & 0x3FFFF) << 30, 48
-    if is_hopper:
-        words, n_bits = words << 8 | low >> 16 & 255, n_bits + 8
-    signed = words - (1 << n_bits) if words >> n_bits - 1 else words
-    return signed * 4 // sass.INSTRUCTION_BYTES

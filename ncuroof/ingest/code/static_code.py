@@ -9,6 +9,7 @@ from itertools import islice
 
 from ncuroof.ingest.code.adjacent_loads import adjacent_share
 from ncuroof.ingest.code.arithmetic import operations_in
+from ncuroof.ingest.code.async_copies import serial_copies
 from ncuroof.ingest.code.local_accesses import local_share
 from ncuroof.ingest.code.modules import CodeModule, kernel_spans, located
 from ncuroof.ingest.code.shared_stores import unread_shared_stores
@@ -35,6 +36,7 @@ class StaticCode:
     adjacent_loads: float | None = None
     local_accesses: float | None = None
     unread_shared_stores: int | None = None
+    serial_copies: int | None = None
 
 
 def static_code(
@@ -69,6 +71,7 @@ def static_code(
             adjacent_share(code, target),
             local_share(code, target),
             unread_shared_stores(code, target),
+            serial_copies(code, target),
         )
 
     for row in islice(rows, _MOST_LOOKED_AT):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from ncuroof import wording
@@ -27,6 +28,11 @@ _BEYOND = 1e3
 
 _LEAST_PREFIXED = 1e4
 _LEAST_DOT_PX, _MOST_DOT_PX = 9.0, 27.0
+
+
+def rounded(value: float | None, n_digits: int = 6) -> float | None:
+    """Return a number with so many significant digits; six are enough for sorting, drawing and writing."""
+    return None if value is None else float(f"{value:.{n_digits}g}")
 
 
 def dot_sizes_px(durations_ns: Sequence[float | None]) -> list[float]:
@@ -55,17 +61,10 @@ def chart(
         dots, the texts of the view, and `x` and `y`: titles, initial ranges by level, the `reach` that includes every point of
         every kernel (ranges are exponents of ten), and ticks.
     """
-    drawn = [ceiling for ceiling in ceilings if is_plottable(ceiling["per_s"])]
-    if view is FLOP:
-        drawn = _of_precisions(drawn, _precisions(kernels))
     dots = [view.dots(kernel) for kernel in kernels]
+    drawn, counted = _drawn(ceilings, kernels, view, dots)
     points = [point for by_level in dots for at_level in by_level.values() for point in at_level]
     levels = [level.value for level in MemoryLevel if any(level in by_level for by_level in dots)]
-    counted = {
-        (roof["kind"], roof["name"]) for roof in drawn if roof["source"] == CeilingSource.COUNTERS
-    } | _without_dots(drawn, dots)
-    if view is FLOP:
-        drawn = at_the_launches_clock(drawn, kernels, counted)
     unit = wording.work_units(
         [roof["name"] for roof in drawn if roof["kind"] == "compute"]
         + [point.get("precision") or "" for point in points]
@@ -78,10 +77,6 @@ def chart(
     }
     x_reach, y_reach = map(_around, zip(_ranges(drawn, [*points, *further], view), *first.values(), strict=True))
     sources = [source.value for source in CeilingSource if any(roof["source"] == source for roof in drawn)]
-
-    def write_rate(value: float) -> str:
-        return _rate_tick(view.write_rate(value), unit)
-
     return {
         "label": view.label,
         "counted": view.counted,
@@ -95,7 +90,7 @@ def chart(
         },
         "y": {
             "title": _per_second(unit) if is_mixed else "",
-            **_axis({level: y for level, (_, y) in first.items()}, y_reach, write_rate),
+            **_axis({level: y for level, (_, y) in first.items()}, y_reach, partial(_rate_tick, view, unit)),
         },
         "levels": levels,
     }
@@ -123,14 +118,26 @@ def _per_second(unit: str) -> str:
     return " or ".join(f"{each}/s" for each in unit.split(" or "))
 
 
-def _rate_tick(written: str, unit: str) -> str:
+def _rate_tick(view: View, unit: str, value: float) -> str:
     """Return a rate for an axis: "1 TFLOP/s", "1 TOP/s" for integers only, "1 T" where the title names both units."""
-    return wording.trimmed(written.replace("FLOP/s", "" if " or " in unit else f"{unit}/s")).rstrip()
+    return wording.trimmed(view.write_rate(value).replace("FLOP/s", "" if " or " in unit else f"{unit}/s")).rstrip()
 
 
 def _intensity_tick(value: float) -> str:
     """Return a round number without a unit, short enough for an axis: "0.01", "1000", "10k"."""
     return f"{value:.15g}" if value < _LEAST_PREFIXED else wording.trimmed(wording.scaled(value)).replace(" ", "")
+
+
+def _drawn(
+    ceilings: Iterable[Record], kernels: Sequence[Record], view: View, dots: Sequence[Mapping[str, Any]]
+) -> tuple[list[Record], set[tuple[str, str]]]:
+    """Return the roofs to draw, and kind and name of those that need no stand-in, from counters or without dots."""
+    drawn = [ceiling for ceiling in ceilings if is_plottable(ceiling["per_s"])]
+    if view is FLOP:
+        drawn = _of_precisions(drawn, _precisions(kernels))
+    of_counters = {(roof["kind"], roof["name"]) for roof in drawn if roof["source"] == CeilingSource.COUNTERS}
+    counted = of_counters | _without_dots(drawn, dots)
+    return at_the_launches_clock(drawn, kernels, counted) if view is FLOP else drawn, counted
 
 
 def _without_dots(drawn: Iterable[Record], dots: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
@@ -254,13 +261,13 @@ def _roof(ceilings: Sequence[Record], ends: _Ends, amount: str, *, stands_in: bo
     return {
         "kind": ceilings[0]["kind"],
         "names": [ceiling["name"] for ceiling in ceilings],
-        "per_s": float(f"{ceilings[0]['per_s']:.6g}"),
+        "per_s": rounded(ceilings[0]["per_s"]),
         "source": source,
         "standsIn": stands_in,
         "label": f"{short} {amount}",
         "short": short,
-        "x": [float(f"{x:.6g}") for x in ends[0]],
-        "y": [float(f"{y:.6g}") for y in ends[1]],
+        "x": list(map(rounded, ends[0])),
+        "y": list(map(rounded, ends[1])),
     }
 
 

@@ -63,7 +63,8 @@ def roofline_figure(document: Record, *, device: int = 0, view: str = FLOP.name,
         from plotly.graph_objects import Figure  # noqa: PLC0415  an extra
     except ImportError as error:
         raise MissingExtraError(f"roofline() needs plotly: {error}", hint="pip install 'ncuroof[plot]'") from error
-    chosen = {each.name: each for each in VIEWS}[_known("view", view, [each.name for each in VIEWS])]
+    views = {each.name: each for each in VIEWS}
+    chosen = views[_known("view", view, list(views))]
     device = _known("device", device, range(len(document["devices"]) or 1))
     wanted = None if level is None else _known("memory level", level, [each.value for each in MemoryLevel])
 

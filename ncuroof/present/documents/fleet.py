@@ -37,6 +37,7 @@ def fleet_document(
         failures: FLEET_FAILURES.
         top: most entries per list.
     """
+    first_launches = gpus["launch"].unique(maintain_order=True).head(top)
     overview = asdict(found)
     overview["gpus"] = [{"name": name, "n_launches": n} for name, n in found.gpus]
     overview["labels"] = [{"name": name, "n_values": n} for name, n in found.labels]
@@ -47,7 +48,7 @@ def fleet_document(
         "overview": overview,
         "slowest": _listed(kernels, top),
         "recoverable": _listed(by_recoverable_time(kernels), top),
-        "across_gpus": _listed(gpus.filter(pl.col("launch").is_in(_first(gpus["launch"], top).implode())), gpus.height),
+        "across_gpus": _listed(gpus.filter(pl.col("launch").is_in(first_launches.implode())), gpus.height),
         "changes": [_change(each, top) for each in changes],
         "failures": _listed(failures, top),
     }
@@ -78,7 +79,3 @@ def _change(found: Changes, top: int) -> Document:
 
 def _listed(rows: pl.DataFrame, top: int) -> Document:
     return {"n": rows.height, "rows": plain(rows.head(top))}
-
-
-def _first(launches: pl.Series, top: int) -> pl.Series:
-    return launches.unique(maintain_order=True).head(top)

@@ -34,22 +34,14 @@ def limiter_in_plain_words(kernel: Record) -> str:
     Raises:
         ProfileError: `profiles/limiters.toml` is malformed.
     """
-    return in_plain_words(_limiter(kernel))
+    limiter = _limiter(kernel)
+    plain = _plain_words().get(limiter)
+    return f"{plain}: {label(limiter)}" if plain else label(limiter)
 
 
 def _limiter(kernel: Record) -> str:
     limiter: str = kernel["limiter"]
     return _EITHER if _NOT_SPLIT in kernel["caveats"] else limiter
-
-
-def in_plain_words(limiter: str) -> str:
-    """Return a limiter in plain words and its name ("waits for data from memory: long scoreboard"), else its name alone.
-
-    Raises:
-        ProfileError: `profiles/limiters.toml` is malformed.
-    """
-    plain = _plain_words().get(limiter)
-    return f"{plain}: {label(limiter)}" if plain else label(limiter)
 
 
 @cache

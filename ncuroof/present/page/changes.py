@@ -8,7 +8,9 @@ from typing import Annotated, Any
 
 from ncuroof import wording
 from ncuroof.present.analysed import Record
+from ncuroof.present.charts.figures import rounded
 from ncuroof.present.charts.views import is_plottable
+from ncuroof.present.sentences.change import both_times
 from ncuroof.present.sentences.comparison import (
     changed_findings,
     changed_lines,
@@ -93,7 +95,7 @@ def arrows(comparison: Record | None, kernels: Sequence[Record]) -> list[list[An
         old, ids = match["before"][0], match["after"][0]["ids"]
         place = old["intensity_flop_per_byte"], old["flop_per_s"]
         if ids and ids[0] in position_by_id and is_plottable(*place):
-            found.append([position_by_id[ids[0]], *(float(f"{value:.6g}") for value in place), match["is_significant"]])
+            found.append([position_by_id[ids[0]], *map(rounded, place), match["is_significant"]])
     return found
 
 
@@ -115,7 +117,7 @@ def _matched(match: Record) -> ChangeLine:
         name=wording.shortened(match_name(match), _MOST_NAME),
         before=wording.duration(was),
         after=wording.duration(became),
-        recoverable=" → ".join(map(wording.duration, match["recoverable_ns"])),
+        recoverable=both_times(match["recoverable_ns"]),
         sentence=match["sentence"],
         places=(*changed_findings(match), *changed_lines(match)),
         how=how_matched(match) or "same name and shape",

@@ -18,7 +18,7 @@ from ncuroof.present.page.launch_rows import launch_rows, most_recoverable_first
 from ncuroof.present.page.methods import Methods, methods
 from ncuroof.present.page.operators import Operators, operators
 from ncuroof.present.page.range_tree import RangeLine, range_tree
-from ncuroof.present.sentences.actions import Outlook, gpu_time, outlook
+from ncuroof.present.sentences.actions import Outlook, outlook
 from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family
 from ncuroof.present.sentences.clocks import locked_clock_remark
 from ncuroof.present.sentences.debug_build import debug_build_sentence
@@ -117,13 +117,11 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
         sources=[_source(source) for source in sources],
         devices=[_device(index, device, kernels) for index, device in enumerate(document["devices"])],
         headline=headline(document, rules),
-        debug_builds=debug_build_sentence(
-            summary["n_debug_builds"], summary["n_kernels"], summary["debug_build_frac"], gpu_time(summary)
-        ),
+        debug_builds=debug_build_sentence(summary),
         failed=failed_sentence([wording.kernel_name(kernel) for kernel in kernels if kernel["failed"]]),
         selection=selection_sentence(summary),
         weighting=weighting_sentences(weighting),
-        doubts=doubts_sentence(summary["doubted_frac"], summary["by_doubt"], gpu_time(summary)),
+        doubts=doubts_sentence(summary),
         not_the_run=not_the_run_sentences(weighting, [source["command_line"] for source in sources]),
         totals=_totals(document),
         wall_times=wall_time_tables(weighting, names_of_several(sources)),

@@ -14,7 +14,7 @@ from ncuroof.diagnosis import Rules
 from ncuroof.metrics import Catalogue
 from ncuroof.metrics.families import title
 from ncuroof.present.analysed import Record
-from ncuroof.present.charts.figures import chart
+from ncuroof.present.charts.figures import chart, rounded
 from ncuroof.present.charts.views import FLOP, VIEWS, View
 from ncuroof.present.explanations.limiters import limiter_label
 from ncuroof.present.page.changes import arrows, changed_positions
@@ -24,7 +24,7 @@ from ncuroof.present.page.launch_names import launch_names
 from ncuroof.present.page.launch_rows import LaunchRow, launch_rows, n_represented
 from ncuroof.present.page.range_tree import range_tree
 from ncuroof.present.page.whatif import scaling, targets
-from ncuroof.present.sentences.actions import gpu_time, most_worth
+from ncuroof.present.sentences.actions import counted_finding, gpu_time, most_worth
 from ncuroof.words import MemoryLevel
 
 DETAILS_PER_PART = 64
@@ -97,7 +97,7 @@ def dram_intensity(kernel: Record) -> float | None:
 
 def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
     findings = [most_worth(kernel["findings"]) for kernel in kernels]
-    counted = [_counted(kernel) for kernel in kernels]
+    counted = [counted_finding(kernel["findings"]) for kernel in kernels]
     return {
         "id": [kernel["id"] for kernel in kernels],
         "name": [texts.add(kernel["name"] or wording.kernel_name(kernel)) for kernel in kernels],
@@ -122,11 +122,6 @@ def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
         "finding": [_cell(finding["title"] if finding else None, texts) for finding in findings],
         "utilisation": {name: [rounded(kernel["utilisation"].get(name)) for kernel in kernels] for name in RESOURCES},
     }
-
-
-def _counted(kernel: Record) -> Record | None:
-    """Return the finding under which the run's actions count a launch; None where they do not count it."""
-    return next((finding for finding in kernel["findings"] if finding["is_most_worth"]), None)
 
 
 def _group(row: LaunchRow) -> dict[str, Any]:
@@ -209,8 +204,3 @@ def _cell(value: str | None, texts: Texts) -> Cell | None:
 
 def _label(name: str | None, texts: Texts) -> Cell | None:
     return None if name is None else texts.add(wording.label(name))
-
-
-def rounded(value: float | None) -> float | None:
-    """Return a number with six significant digits: enough for sorting, drawing and writing."""
-    return None if value is None else float(f"{value:.6g}")

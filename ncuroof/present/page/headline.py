@@ -10,7 +10,7 @@ from ncuroof.diagnosis import Rules
 from ncuroof.present.analysed import Record
 from ncuroof.present.explanations.limiters import limiter_in_plain_words
 from ncuroof.present.page.launch_names import launch_names
-from ncuroof.present.sentences.actions import PER_WORK, gpu_time, together
+from ncuroof.present.sentences.actions import PER_WORK, counted_finding, gpu_time, together
 from ncuroof.present.sentences.collect_options import (
     RAW_PAGE,
     SHARED_SLICE,
@@ -83,13 +83,13 @@ class _Advice:
 
 def _most_worth(document: Record) -> _Advice | None:
     """Return the wording of the first action's advice that saves most; kernels of other families may have other wordings."""
-    actions = document["actions"]
+    first_action = document["actions"][0]["finding"]
     gains: dict[str, list[tuple[float, Record]]] = {}
     for kernel in document["kernels"]:
-        for finding in kernel["findings"]:
-            if finding["id"] == actions[0]["finding"] and finding["is_most_worth"]:
-                sentence = wording.first_sentence(finding["advice"])
-                gains.setdefault(sentence, []).append((finding["gain_ns"] * kernel.get("weight", 1.0), kernel))
+        finding = counted_finding(kernel["findings"])
+        if finding is not None and finding["id"] == first_action:
+            sentence = wording.first_sentence(finding["advice"])
+            gains.setdefault(sentence, []).append((finding["gain_ns"] * kernel.get("weight", 1.0), kernel))
     if not gains:
         return None
     total_by_sentence = {sentence: sum(gain_ns for gain_ns, _ in own) for sentence, own in gains.items()}

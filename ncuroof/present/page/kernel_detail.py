@@ -162,9 +162,7 @@ class KernelDetails:
 
     def _beyond(self, kernel: Record) -> list[list[Cell]]:
         """Return a remark where L2 is busier than NVIDIA's Speed of Light total for memory; else no row."""
-        if beyond_speed_of_light(kernel) is None:
-            return []
-        return [[self._texts.add(_BEYOND)]]
+        return [] if beyond_speed_of_light(kernel) is None else [[self._texts.add(_BEYOND)]]
 
     def _finding(self, kernel: Record, finding: Record) -> dict[str, Any]:
         gain_ns, duration_ns = finding["gain_ns"], kernel["duration_ns"]
@@ -276,12 +274,7 @@ def _stood_for(kernel: Record) -> str:
     n_launches = kernel.get("n_represented")
     if n_launches is None or n_launches == 1:
         return wording.MISSING
-    shortest_ns, longest_ns = kernel.get("counted_shortest_ns"), kernel.get("counted_longest_ns")
-    ends = (
-        ""
-        if None in (shortest_ns, longest_ns)
-        else f", from {wording.duration(shortest_ns)} to {wording.duration(longest_ns)}"
-    )
-    average_ns = kernel.get("counted_average_ns")
+    average_ns, *ends_ns = map(kernel.get, ("counted_average_ns", "counted_shortest_ns", "counted_longest_ns"))
     average = "" if average_ns is None else f", {wording.duration(average_ns)} on average"
+    ends = "" if None in ends_ns else f", from {' to '.join(map(wording.duration, ends_ns))}"
     return f"{wording.launch_count(n_launches)} launches{average}{ends}"

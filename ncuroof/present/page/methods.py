@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -35,15 +36,13 @@ def methods(document: Record, rules: Rules) -> Methods:
     """Return the methods of a document: the definitions, caveats and roofs that occur in it, and all of the rules."""
     kernels = document["kernels"]
     definitions: dict[tuple[str, str, str], None] = {}
-    n_by_caveat: dict[str, int] = {}
+    n_by_caveat = Counter(caveat for kernel in kernels for caveat in kernel["caveats"])
     for kernel in kernels:
         for kind, block in (("work", "work"), ("traffic", "bandwidth")):
             for name, entry in kernel[block].items():
                 definitions[kind, wording.label(name), entry["definition"]] = None
         if instructions := kernel["instructions"]:
             definitions["work", "warp instructions", instructions["definition"]] = None
-        for caveat in kernel["caveats"]:
-            n_by_caveat[caveat] = n_by_caveat.get(caveat, 0) + 1
     names = [wording.gpu_name(device) for device in document["devices"]]
     return Methods(
         definitions=sorted(definitions),

@@ -81,7 +81,7 @@ def _line(operator: Record) -> OperatorLine:
     return OperatorLine(
         name=f"{operator['operator']} {operator['shapes']}".rstrip(),
         id=str(operator["id"]),
-        module=(modules[0] if modules else "") + (f" and {len(modules) - 1} more" if len(modules) > 1 else ""),
+        module=wording.first_of(modules, 1),
         n_calls=f"{operator['n_calls']} of {n_represented}" if operator["is_uneven"] else n_represented,
         time=wording.duration(operator["represented_ns"]),
         above=wording.duration(operator["above_ns"]),

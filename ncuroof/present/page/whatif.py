@@ -6,6 +6,7 @@ from typing import Any
 
 from ncuroof import wording
 from ncuroof.present.analysed import Record
+from ncuroof.present.charts.figures import rounded
 from ncuroof.roofline import GpuProfile, load_profiles
 from ncuroof.whatif import (
     RESOURCES,
@@ -87,4 +88,4 @@ def _row(here: GpuProfile | None, there: GpuProfile | None, key: _Key) -> list[f
 
 
 def _short(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.{_DIGITS}g}")
+    return rounded(value, _DIGITS)

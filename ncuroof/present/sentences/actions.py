@@ -87,9 +87,14 @@ def action_lines(actions: Sequence[Record]) -> tuple[ActionLine, ...]:
     )
 
 
+def counted_finding(findings: Sequence[Record]) -> Record | None:
+    """Return the finding under which the run's actions count a kernel; None where they do not count it."""
+    return next((finding for finding in findings if finding["is_most_worth"]), None)
+
+
 def most_worth(findings: Sequence[Record]) -> Record | None:
     """Return the finding under which the run's actions count a kernel, else its first finding; None without findings."""
-    return next((finding for finding in findings if finding["is_most_worth"]), next(iter(findings), None))
+    return counted_finding(findings) or next(iter(findings), None)
 
 
 def together(document: Record, *, is_listed: bool = True) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from ncuroof import wording
 from ncuroof.comparison import Delta, QuantityChange
@@ -69,6 +69,11 @@ def _not_compared(delta: Delta) -> str:
     return "times are not compared" + (f", as {delta.obstacle}" if delta.obstacle else "")
 
 
+def both_times(durations_ns: Sequence[float | None]) -> str:
+    """Return a time before and after: "1.78 ms → 4.58 ms"."""
+    return " → ".join(map(wording.duration, durations_ns))
+
+
 def factor(change_frac: float) -> str:
     """Return a change of time as a factor of speed: "2.10× faster", "1.06× slower"."""
     ratio = 1 + change_frac
@@ -94,7 +99,7 @@ def _time(delta: Delta, *, is_counted: bool) -> str:
         recorded = " under ncu" if delta.is_counted_otherwise else ""
         return f"no change beyond measurement noise{recorded} (±{wording.share(delta.noise_frac)})"
     if is_counted:
-        return f"{factor(delta.change_frac)} under ncu ({' → '.join(map(wording.duration, delta.mean_ns))})"
+        return f"{factor(delta.change_frac)} under ncu ({both_times(delta.mean_ns)})"
     is_per_launch = delta.n_launches[0] != delta.n_launches[1] and not delta.is_same_work_in_all
     return factor(delta.change_frac) + (" per launch" if is_per_launch else "") + at_another_clock(delta.clock_frac)
 
@@ -109,9 +114,8 @@ def at_another_clock(clock_frac: float) -> str:
 def _counted(delta: Delta) -> str:
     """Return how the average launch changed in the counting runs: not all launches are like the one that ncu profiled."""
     was, became = delta.counted_ns or (1.0, 1.0)
-    times = " → ".join(map(wording.duration, (was, became)))
     return (
-        f"{factor(became / was - 1)} on average in the counting runs, without ncu ({times}), "
+        f"{factor(became / was - 1)} on average in the counting runs, without ncu ({both_times((was, became))}), "
         "where sizes, neighbouring kernels or cache contents may differ"
     )
 

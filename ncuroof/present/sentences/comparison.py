@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from ncuroof import wording
 from ncuroof.comparison import WORK_WORDS, is_beyond, is_other_work
 from ncuroof.present.analysed import Record
-from ncuroof.present.sentences.change import CLOCK, at_another_clock, factor, signed_share
+from ncuroof.present.sentences.change import CLOCK, at_another_clock, both_times, factor, signed_share
 from ncuroof.present.sentences.source_lines import place
 
 _LEAST_OF_RUN = 0.01
@@ -31,31 +31,33 @@ _WORDS_BY_HOW = {
 
 def outcome(document: Record) -> Iterator[str]:
     """Yield the change as a whole, or why the runs are not compared, and what else is to be known of it."""
-    before, after, summary = document["before"], document["after"], document["summary"]
-    comparable = document["comparable"]
+    summary, comparable = document["summary"], document["comparable"]
     if not comparable["time"]:
         yield from (f"times are not compared: {wording.printable(reason)}" for reason in comparable["reasons"])
     elif summary["obstacle"] is not None:
         yield f"GPU times of the whole runs are not compared: {wording.printable(summary['obstacle'])}"
     elif summary["duration_change_frac"] is not None:
-        change, noise = summary["duration_change_frac"], summary["noise_frac"]
-        is_moved = is_beyond(change, noise)
-        subject = "the kernels together are" if _step(before, after) else "the run is"
-        counted = " in the counting runs, without ncu" if after["is_counted"] else ""
-        is_sure = any(match["sureness"] != "guess" for match in document["matches"])
-        condition = "" if is_sure else ", if both do the same work"
-        yield (
-            f"{subject} {factor(change)}{_at_clock(before, after)}{counted}{condition}"
-            if is_moved
-            else f"the run's GPU time did not change beyond measurement noise{counted} (±{wording.share(noise)})"
-        )
+        yield _of_the_run(document)
     if summary["matched_change_frac"] is not None and (summary["obstacle"] or _is_launched_otherwise(document)):
         yield f"launch for launch, over the kernels that both runs launched: {_of_matched(summary)}"
-    if step := _step(before, after):
+    if step := _step(document["before"], document["after"]):
         yield step
     remarks = (*comparable["remarks"], *_lost(document), *_other_work(document))
     yield from (f"note: {wording.printable(remark)}" for remark in remarks)
     yield _counts(summary, is_time_comparable=comparable["time"])
+
+
+def _of_the_run(document: Record) -> str:
+    """Return how much faster or slower the run is, where that is known."""
+    before, after, summary = document["before"], document["after"], document["summary"]
+    change, noise = summary["duration_change_frac"], summary["noise_frac"]
+    counted = " in the counting runs, without ncu" if after["is_counted"] else ""
+    if not is_beyond(change, noise):
+        return f"the run's GPU time did not change beyond measurement noise{counted} (±{wording.share(noise)})"
+    subject = "the kernels together are" if _step(before, after) else "the run is"
+    is_sure = any(match["sureness"] != "guess" for match in document["matches"])
+    condition = "" if is_sure else ", if both do the same work"
+    return f"{subject} {factor(change)}{_at_clock(before, after)}{counted}{condition}"
 
 
 def _at_clock(before: Record, after: Record) -> str:
@@ -168,11 +170,6 @@ def short_group(group: Record) -> str:
     return wording.kernel_name(group, _MOST_NAME)
 
 
-def both_times(durations_ns: Sequence[float | None]) -> str:
-    """Return a time before and after: "1.78 ms → 4.58 ms"."""
-    return " → ".join(map(wording.duration, durations_ns))
-
-
 def changed_lines(match: Record) -> list[str]:
     """Return the source lines whose time changed most: "1.78 ms → 4.58 ms at gemm.cu:84 · __syncthreads();"."""
     return [
@@ -223,13 +220,6 @@ def how_matched(match: Record) -> str:
 
 
 def _launched(group: Record) -> str:
-    n_blocks, n_threads = (_trimmed_extent(group[size]) for size in ("grid", "block"))
+    sizes = (wording.compact_extent(group[size]) for size in ("grid", "block"))
+    n_blocks, n_threads = (size.replace("×", " × ") or wording.MISSING for size in sizes)
     return f"{n_blocks} block{'' if n_blocks == '1' else 's'} of {n_threads}"
-
-
-def _trimmed_extent(sizes: Sequence[int] | None) -> str:
-    """Return a size without the ones at its end, of which most grids and blocks have some."""
-    whole = wording.extent(sizes)
-    while whole.endswith(" × 1"):
-        whole = whole[: -len(" × 1")]
-    return whole

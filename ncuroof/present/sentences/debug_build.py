@@ -4,36 +4,33 @@ from __future__ import annotations
 
 from ncuroof import wording
 from ncuroof.present.analysed import Record
+from ncuroof.present.sentences.actions import gpu_time
 
 _MOST_FRAC = 0.5
 """Share of the time: where debug builds take more, they come before any other advice."""
 
 
-def debug_build_sentence(n_debug_builds: int, n_kernels: int, share_frac: float | None, of_time: str) -> str:
+def debug_build_sentence(summary: Record) -> str:
     """Return the warning; empty where no kernel is a debug build.
 
     Args:
-        n_debug_builds: kernels whose machine code is a debug build.
-        n_kernels: kernels of the run.
-        share_frac: share of the time that debug builds take; None where not known.
-        of_time: what that is a share of, in words.
+        summary: of a document.
     """
+    n_debug_builds, n_kernels, share_frac = (
+        summary[key] for key in ("n_debug_builds", "n_kernels", "debug_build_frac")
+    )
     if not n_debug_builds:
         return ""
-    one = n_debug_builds == 1
-    if n_debug_builds == n_kernels:
-        compiled, share_frac = (
-            "the kernel was" if one else f"{'both' if n_kernels == 2 else f'all {n_kernels}'} kernels were",
-            None,
-        )
-    else:
-        compiled = f"{n_debug_builds} of {n_kernels} kernels {'was' if one else 'were'}"
-    takes = "" if share_frac is None else f", and {'takes' if one else 'take'} {wording.share(share_frac)} of {of_time}"
-    is_first = n_debug_builds == n_kernels or come_first(share_frac)
-    them = "" if is_first else " it" if one else " them"
+    is_one, are_all = n_debug_builds == 1, n_debug_builds == n_kernels
+    every = {1: "the kernel", 2: "both kernels"}.get(n_kernels, f"all {n_kernels} kernels")
+    which = every if are_all else f"{n_debug_builds} of {n_kernels} kernels"
+    time = "" if are_all or share_frac is None else f"{wording.share(share_frac)} of {gpu_time(summary)}"
+    takes = f", and {'takes' if is_one else 'take'} {time}" if time else ""
+    is_first = are_all or come_first(share_frac)
+    them = "" if is_first else " it" if is_one else " them"
     return (
-        f"{compiled} compiled for debugging (nvcc -G), without optimisation{takes}: rebuild{them} with optimisation and record "
-        f"again before {'anything else' if is_first else f'changing{them}'}"
+        f"{which} {'was' if is_one else 'were'} compiled for debugging (nvcc -G), without optimisation{takes}: "
+        f"rebuild{them} with optimisation and record again before {'anything else' if is_first else f'changing{them}'}"
     )
 
 

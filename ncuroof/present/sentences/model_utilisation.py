@@ -10,9 +10,9 @@ _LEAST_EXTRAPOLATED_FRAC = 0.02
 """Least extrapolated share of the needed work to be mentioned: less is lost in rounding (a choice)."""
 
 
-def mfu_line(found: Record | None, summary: Record) -> str:
-    """Return the MFU in one line; empty where it is not known. Arguments as for `utilisation_sentence`."""
-    return "" if found is None else f"MFU {_reached(found, summary)}"
+def mfu_line(found: Record, summary: Record) -> str:
+    """Return the MFU in one line. Arguments as for `utilisation_sentence`."""
+    return f"MFU {_reached(found, summary)}"
 
 
 def mfu_value(found: Record, summary: Record) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import polars as pl
 
 from ncuroof.present.analysed import Analysed
-from ncuroof.wording import label, share
+from ncuroof.wording import counted, label, share
 from ncuroof.words import CeilingSource
 
 _N_ROOFS = 4
@@ -32,6 +32,6 @@ def reached_roof_lines(analysed: Analysed) -> Iterator[str]:
         share_texts = [
             f"{share(frac)} of {label(name)}" for name, frac in nearest.select("name", "reached_frac").rows()
         ]
-        found = f"launches reach up to {', '.join(share_texts)} (roofs scaled to each launch's SM clock)"
-        roof_count = "1 measured roof" if of_device.height == 1 else f"{of_device.height} measured roofs"
-        yield f"{where}{roof_count}; {found if share_texts else 'no launch comes close to any of them'}"
+        reached = f"launches reach up to {', '.join(share_texts)} (roofs scaled to each launch's SM clock)"
+        found = reached if share_texts else "no launch comes close to any of them"
+        yield f"{where}{counted(of_device.height, 'measured roof')}; {found}"

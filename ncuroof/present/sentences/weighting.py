@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from ncuroof import wording
 from ncuroof.present.analysed import Record
@@ -59,7 +59,7 @@ def not_the_run_sentences(weighting: Record | None, command_lines: Sequence[str 
         command_lines: command lines of ncu, from the reports.
     """
     if weighting is None:
-        return list(filter(None, [recorded_once_sentence(command_lines)]))
+        return _recorded_once(command_lines)
     covered_frac, n_unmatched, foreign = (weighting[key] for key in ("covered_frac", "n_unmatched", "foreign"))
     if covered_frac == 0:
         return [
@@ -86,11 +86,8 @@ def not_the_run_sentences(weighting: Record | None, command_lines: Sequence[str 
 
 
 def _longest(not_recorded: Sequence[Record]) -> str:
-    names = [
-        f"{wording.printable(each['name'])} {wording.duration(each['duration_ns'])}" for each in not_recorded[:_N_NAMED]
-    ]
-    n_more = len(not_recorded) - len(names)
-    return f": {', '.join(names)}" + (f" and {n_more} more" if n_more else "") if names else ""
+    names = [f"{wording.printable(each['name'])} {wording.duration(each['duration_ns'])}" for each in not_recorded]
+    return f": {wording.first_of(names, _N_NAMED)}" if names else ""
 
 
 def _how_to_record_them(command_lines: Sequence[str]) -> str:
@@ -110,19 +107,16 @@ def _how_to_record_them(command_lines: Sequence[str]) -> str:
     return " (ncuroof profile --no-per-shape profiles every launch)"
 
 
-def recorded_once_sentence(command_lines: Iterable[str | None]) -> str:
-    """Return the warning for reports that contain each kernel and shape once, without launch counts; empty for others.
+def _recorded_once(command_lines: Sequence[str | None]) -> list[str]:
+    """Return the warning for reports that contain each kernel and shape once, without launch counts; none for others.
 
     By default ncu compares kernels by function name, so that of a template's instantiations with one shape it profiles only one.
-
-    Args:
-        command_lines: command lines of ncu, from the reports without launch counts.
     """
     once = [line for line in command_lines if line and _ONCE_PER_SHAPE in line]
     if not once:
-        return ""
+        return []
     kernel = "kernel" if all(_NAME_BASE in line for line in once) else "function"
-    return (
+    return [
         f"profiled once per {kernel} and launch shape, without launch counts: "
         "totals and shares are those of the profiled launches, not of the run"
-    )
+    ]

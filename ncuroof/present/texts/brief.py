@@ -11,7 +11,7 @@ from ncuroof import wording
 from ncuroof.diagnosis import load_rules
 from ncuroof.present.analysed import Analysed, Record
 from ncuroof.present.documents.analysis import document
-from ncuroof.present.sentences.actions import Outlook, gpu_time, outlook
+from ncuroof.present.sentences.actions import Outlook, outlook
 from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_outer_range
 from ncuroof.present.sentences.clocks import locked_clock_remark
 from ncuroof.present.sentences.debug_build import debug_build_sentence
@@ -84,7 +84,7 @@ def brief(analysed: Analysed) -> Brief:
     summary = entries["summary"]
     reports = _report_names(analysed)
     return Brief(
-        title=", ".join(reports[:3]) + (f" and {len(reports) - 3} more" if len(reports) > 3 else ""),
+        title=wording.first_of(reports, 3),
         is_simulated=any(report.session.is_simulated for report in analysed.reports),
         devices=(*_devices(analysed, entries), *reached_roof_lines(analysed)),
         tool=_tool(analysed),
@@ -128,7 +128,7 @@ def _devices(analysed: Analysed, entries: Record) -> Iterator[str]:
         if clock is not None:
             remark = locked_clock_remark(caveats_by_device.get(number, ()))
             parts.append(
-                f"{wording.scaled(clock, 'Hz')}" + (f" (boost {wording.scaled(boost, 'Hz')}{remark})" if boost else "")
+                wording.scaled(clock, "Hz") + (f" (boost {wording.scaled(boost, 'Hz')}{remark})" if boost else "")
             )
         number_of_several = f"{gpu_label(number)}: " if len(entries["devices"]) > 1 else ""
         yield number_of_several + " · ".join(parts)
@@ -165,17 +165,16 @@ def _shares(analysed: Analysed) -> Iterator[VerdictShare]:
 
 
 def _notes(analysed: Analysed, reports: Sequence[str], summary: Record) -> Iterator[str]:
-    weighting, of_time = summary.get("weighting"), gpu_time(summary)
+    weighting = summary.get("weighting")
     command_lines = [report.session.command_line for report in analysed.reports]
-    builds = summary["n_debug_builds"], summary["n_kernels"], summary["debug_build_frac"]
     notes = (
         selection_sentence(summary),
         *_of_files(analysed, reports),
-        debug_build_sentence(*builds, of_time),
+        debug_build_sentence(summary),
         failed_sentence(_names_of_failed(analysed)),
         *weighting_sentences(weighting),
         *not_the_run_sentences(weighting, command_lines),
-        doubts_sentence(summary["doubted_frac"], summary["by_doubt"], of_time),
+        doubts_sentence(summary),
     )
     return filter(None, notes)
 

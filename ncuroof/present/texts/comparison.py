@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ncuroof import wording
 from ncuroof.present.analysed import Record
+from ncuroof.present.sentences.change import both_times
 from ncuroof.present.sentences.comparison import (
-    both_times,
     changed_findings,
     changed_lines,
     how_matched,
@@ -17,11 +17,10 @@ from ncuroof.present.sentences.comparison import (
     short_group,
     side,
 )
-from ncuroof.present.texts.layout import filled
+from ncuroof.present.texts.layout import WIDTH, filled
 from ncuroof.present.texts.markdown_text import code, escaped, table_row
 
 _MOST_LINES = 20
-_WIDTH = 80
 
 
 def to_text(document: Record) -> str:
@@ -80,11 +79,11 @@ def _changes(document: Record) -> Iterator[str]:
         yield f"  {match_name(match)}"
         yield f"    {both_times(match['duration_ns'])}, above the roofline {both_times(match['recoverable_ns'])}"
         if how := how_matched(match):
-            yield from filled("    ", f"match: {how}".split(), _WIDTH)
-        yield from filled("    ", match["sentence"].split(), _WIDTH)
+            yield from filled("    ", f"match: {how}".split(), WIDTH)
+        yield from filled("    ", match["sentence"].split(), WIDTH)
         for line in changed_findings(match):
-            yield from filled("    ", line.split(), _WIDTH)
-        yield from (wording.shortened(f"    {line}", _WIDTH) for line in changed_lines(match))
+            yield from filled("    ", line.split(), WIDTH)
+        yield from (wording.shortened(f"    {line}", WIDTH) for line in changed_lines(match))
     if len(shown) > _MOST_LINES:
         yield f"  {len(shown) - _MOST_LINES} more in the JSON document"
 
@@ -105,4 +104,4 @@ def _gates(document: Record) -> Iterator[str]:
     for gate in document["gates"]:
         yield f"gate {'passed' if gate['has_passed'] else 'FAILED'}: {wording.printable(gate['gate'])}"
         for reason in gate["reasons"]:
-            yield from filled("  ", wording.printable(reason).split(), _WIDTH)
+            yield from filled("  ", wording.printable(reason).split(), WIDTH)

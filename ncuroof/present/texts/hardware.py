@@ -47,20 +47,9 @@ def print_profile(profile: GpuProfile, *, color: bool | None = None) -> None:
     console.print(f"{profile.name} ({profile.id}), {profile.architecture} {profile.chip}", style="bold", soft_wrap=True)
     for line in _facts(profile):
         console.print(line, soft_wrap=True)
-
-    def bandwidth(_: str, value: float) -> str:
-        return byte_rate(value)
-
-    def peak(name: str, value: float) -> str:
-        return f"{flop_rate(value, name)}, ridge {in_operations(intensity(profile.ridge_flop_per_byte(name)), name)}"
-
-    for table, numbers, as_text in (
-        ("bandwidth_bytes_per_s", profile.bandwidth_bytes_per_s, bandwidth),
-        ("peak_flop_per_s", profile.peak_flop_per_s, peak),
-    ):
-        for name, value in numbers.items():
-            console.print(f"{label(name)}: {as_text(name, value)}", soft_wrap=True)
-            console.print(f"  {profile.sources[f'{table}.{name}']}", style="dim", soft_wrap=True)
+    for key, roof in _roofs(profile):
+        console.print(roof, soft_wrap=True)
+        console.print(f"  {profile.sources[key]}", style="dim", soft_wrap=True)
     for about, note in profile.notes.items():
         console.print(f"note on {about}: {note}", soft_wrap=True)
 
@@ -74,3 +63,12 @@ def _facts(profile: GpuProfile) -> Iterator[str]:
     ]
     yield ", ".join(filter(None, memory)) or MISSING
     yield "device names in reports: " + ", ".join(profile.device_names)
+
+
+def _roofs(profile: GpuProfile) -> Iterator[tuple[str, str]]:
+    """Yield the key of each roof in `sources`, and the roof as text."""
+    for name, bytes_per_s in profile.bandwidth_bytes_per_s.items():
+        yield f"bandwidth_bytes_per_s.{name}", f"{label(name)}: {byte_rate(bytes_per_s)}"
+    for name, flop_per_s in profile.peak_flop_per_s.items():
+        ridge = in_operations(intensity(profile.ridge_flop_per_byte(name)), name)
+        yield f"peak_flop_per_s.{name}", f"{label(name)}: {flop_rate(flop_per_s, name)}, ridge {ridge}"

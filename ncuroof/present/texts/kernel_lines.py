@@ -102,14 +102,7 @@ def kernel_lines(analysed: Analysed, entries: Record, shown: pl.DataFrame) -> It
     words = distinguishing_words(kernels)
     for kernel, group, differs_in in zip(kernels, shown.iter_rows(named=True), words, strict=True):
         gpu = gpu_label(kernel["device"]) if len(entries["devices"]) > 1 else ""
-        yield _line(
-            kernel,
-            group,
-            entries["sources"],
-            gains,
-            differs_in=differs_in,
-            gpu=gpu,
-        )
+        yield _line(kernel, group, entries["sources"], gains, differs_in=differs_in, gpu=gpu)
 
 
 def _line(

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from rich.cells import cell_len, chop_cells
 
+WIDTH = 80
+"""Of a terminal whose width is not known, and of text for files."""
+
 
 def filled(start: str, words: Iterable[str], width: int, *, hanging: str | None = None) -> Iterator[str]:
     """Yield words wrapped to lines of at most `width` cells; words are not split, so that a long word exceeds the width.

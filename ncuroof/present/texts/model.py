@@ -6,10 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from ncuroof.present.analysed import Record
 from ncuroof.present.sentences.model import WORDS, counted, dtypes, explained, is_on_one_machine, notes, options, table
-from ncuroof.present.texts.layout import aligned, filled
+from ncuroof.present.texts.layout import WIDTH, aligned, filled
 from ncuroof.present.texts.markdown_text import table_row
-
-WIDTH = 80
 
 
 def to_model_text(document: Record) -> str:

@@ -70,13 +70,8 @@ def _between(times: Record) -> str:
 
 def _kernels(document: Record) -> Iterator[str]:
     kernels = document["kernels"]
-    head = [f"{'kernel':<{_NAME_WIDTH}}", f"{'recorded':>10}"]
-    yield "".join(
-        [
-            *head,
-            *(f"{wording.shortened(total['target'], _CELL_WIDTH - 2):>{_CELL_WIDTH}}" for total in document["targets"]),
-        ]
-    )
+    targets = (wording.shortened(total["target"], _CELL_WIDTH - 2) for total in document["targets"])
+    yield f"{'kernel':<{_NAME_WIDTH}}{'recorded':>10}" + "".join(f"{target:>{_CELL_WIDTH}}" for target in targets)
     for kernel in kernels[:_MOST_KERNELS]:
         name = wording.shortened(wording.printable(_name(kernel)), _NAME_WIDTH - 1)
         cells = "".join(f"{_time(projection):>{_CELL_WIDTH}}" for projection in kernel["projections"])
@@ -124,7 +119,7 @@ def _assumed(document: Record) -> Iterator[str]:
 
 
 def _some(names: Sequence[str]) -> str:
-    return ", ".join(map(wording.printable, names[:3])) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    return wording.first_of([wording.printable(name) for name in names], 3)
 
 
 def _unknown(document: Record) -> Iterator[str]:

@@ -18,10 +18,9 @@ from ncuroof.present.texts.brief import Brief, VerdictShare, brief
 from ncuroof.present.texts.console import is_width_set, result_console
 from ncuroof.present.texts.fitted_names import LEAST_NAME_WIDTH, LEAST_WORD_WIDTH, fitted, fitted_names
 from ncuroof.present.texts.kernel_lines import KernelLine
-from ncuroof.present.texts.layout import filled, fitting
+from ncuroof.present.texts.layout import WIDTH, filled, fitting
 from ncuroof.wording import bound_by, share
 
-WIDTH = 80
 _HEIGHT = 25
 """Unused, but without it rich would query the terminal."""
 _MOST_WIDTH = 120
