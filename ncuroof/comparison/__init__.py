@@ -1,6 +1,7 @@
 """Two analyses → what changed: matching of kernels, significance, explanations, gates, baselines."""
 
 from ncuroof.comparison.baseline import baseline_json, read_baseline
+from ncuroof.comparison.chosen_pairs import ChosenPair, parse_pair
 from ncuroof.comparison.comparable import Comparable
 from ncuroof.comparison.comparison import Comparison, compare, matched_change, run_change, run_obstacle, total_ns
 from ncuroof.comparison.deltas import Delta
@@ -17,6 +18,7 @@ from ncuroof.comparison.run import BUILDS, Run, Setup, distinct, launch_groups, 
 __all__ = [
     "BUILDS",
     "WORK_WORDS",
+    "ChosenPair",
     "Comparable",
     "Comparison",
     "Delta",
@@ -41,6 +43,7 @@ __all__ = [
     "line_shares",
     "matched_change",
     "parse_gate",
+    "parse_pair",
     "read_baseline",
     "run_change",
     "run_obstacle",

@@ -41,18 +41,15 @@ def chosen(before: Run, after: Run, pairs: Sequence[ChosenPair]) -> tuple[Run, R
     Raises:
         SelectionError: an expression is malformed, or found in no name of its run.
     """
-    matches = [found for pair in pairs for found in _matches(_found(before, pair.before), _found(after, pair.after))]
+    sides = [(_found(before, pair.before), _found(after, pair.after)) for pair in pairs]
+    kept = [sorted({group for side in sides for group in side[which]}) for which in (0, 1)]
+    matches = [
+        match
+        for old, new in sides
+        for match in _matches([kept[0].index(group) for group in old], [kept[1].index(group) for group in new])
+    ]
     matching = Matching(tuple(dict.fromkeys(matches)), removed=(), added=())
-    old, new = ({group for found in matches for group in side(found)} for side in (_of_before, _of_after))
-    return _only(before, old), _only(after, new), matching
-
-
-def _of_before(found: Match) -> tuple[int, ...]:
-    return found.before
-
-
-def _of_after(found: Match) -> tuple[int, ...]:
-    return found.after
+    return _only(before, kept[0]), _only(after, kept[1]), matching
 
 
 def _matches(old: Sequence[int], new: Sequence[int]) -> Iterator[Match]:
@@ -68,17 +65,22 @@ def _found(run: Run, pattern: str) -> list[int]:
     return run.groups.filter(pl.col("name").is_in(names))["group"].to_list()
 
 
-def _only(run: Run, groups: set[int]) -> Run:
+def _only(run: Run, groups: Sequence[int]) -> Run:
     """Return a run as if it had launched these groups alone; of steps and of what was not recorded nothing is known then."""
-    kept = pl.col("group").is_in(sorted(groups))
-    of_these = run.groups.filter(kept)
+    numbers = pl.DataFrame(
+        {"group": groups, "number": range(len(groups))}, schema=dict.fromkeys(("group", "number"), pl.UInt32)
+    )
+    of_these, lines = (
+        table.join(numbers, on="group", how="inner", maintain_order="left").with_columns(group="number").drop("number")
+        for table in (run.groups, run.lines)
+    )
     return replace(
         run,
         groups=of_these,
         n_kernels=int(of_these["n_recorded"].sum()),
         n_failed=0,
         failed=(),
-        lines=run.lines.filter(kept),
+        lines=lines,
         step_ns=None,
         idle_frac=None,
         not_recorded_ns=None,

@@ -36,6 +36,7 @@ def comparison_document(comparison: Comparison, results: Sequence[GateResult] = 
     return {
         "schema": SCHEMA,
         "tool": TOOL,
+        "is_chosen": comparison.is_chosen,
         "comparable": {
             "time": is_comparable,
             "reasons": list(comparison.comparable.reasons),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ncuroof import wording
 from ncuroof.comparison import WORK_WORDS, is_beyond, is_other_work
@@ -26,6 +26,7 @@ _WORDS_BY_HOW = {
     "fused": "kernels fused into one",
     "split": "one kernel split into several",
     "rewritten": "kernels rewritten as others",
+    "chosen": "chosen with --pair",
 }
 
 
@@ -53,11 +54,18 @@ def _of_the_run(document: Record) -> str:
     change, noise = summary["duration_change_frac"], summary["noise_frac"]
     counted = " in the counting runs, without ncu" if after["is_counted"] else ""
     if not is_beyond(change, noise):
-        return f"the run's GPU time did not change beyond measurement noise{counted} (±{wording.share(noise)})"
-    subject = "the kernels together are" if _step(before, after) else "the run is"
+        whose = "their" if document["is_chosen"] else "the run's"
+        return f"{whose} GPU time did not change beyond measurement noise{counted} (±{wording.share(noise)})"
     is_sure = any(match["sureness"] != "guess" for match in document["matches"])
     condition = "" if is_sure else ", if both do the same work"
-    return f"{subject} {factor(change)}{_at_clock(before, after)}{counted}{condition}"
+    return f"{_subject(document)} {factor(change)}{_at_clock(before, after)}{counted}{condition}"
+
+
+def _subject(document: Record) -> str:
+    """Return what the GPU times are of: a step's time on the wall is another one, and chosen kernels are not the run."""
+    if document["is_chosen"]:
+        return "the chosen kernel is" if len(document["matches"]) == 1 else "the chosen kernels together are"
+    return "the kernels together are" if _step(document["before"], document["after"]) else "the run is"
 
 
 def _at_clock(before: Record, after: Record) -> str:
