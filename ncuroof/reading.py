@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import IOBase
 from pathlib import Path
@@ -164,20 +164,27 @@ def read(
     return Reports(tuple(by_content.values()), tuple(repeated), tuple(counts))
 
 
-def compare(before: Analysis | PathLike, after: Analysis | PathLike) -> Comparison:
+def compare(
+    before: Analysis | PathLike, after: Analysis | PathLike, *, pairs: Mapping[str, str] | None = None
+) -> Comparison:
     """Return the comparison of two runs: which kernels match, how their times changed and why, and what can be compared.
 
     Args:
         before: an analysis, or the path of a report, or of a baseline (.json) from `ncuroof compare --save-baseline`.
         after: the same for the run after the change.
+        pairs: kernels to compare, and no others, where names do not say which belong together: regular expressions by each other,
+            `{"naive": "tiled"}`; both runs can be the same.
 
     Raises:
         NcuroofError: a report cannot be read (see `read`), or a file is not a baseline.
+        SelectionError: an expression of `pairs` is malformed, or fits no kernel.
         ArgumentError: an argument is neither an analysis nor a path.
     """
-    from ncuroof.comparison import compare as compared  # noqa: PLC0415  comparing is not needed to read
+    from ncuroof.comparison import ChosenPair  # noqa: PLC0415  comparing is not needed to read
+    from ncuroof.comparison import compare as compared  # noqa: PLC0415
 
-    return replace(compared(read_run(before), read_run(after)), written=_text)
+    wanted = [ChosenPair(*pair) for pair in (pairs or {}).items()]
+    return replace(compared(read_run(before), read_run(after), wanted), written=_text)
 
 
 def _text(comparison: Comparison) -> str:

@@ -16,7 +16,7 @@ from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, say
 from ncuroof.cli.outputs import Outputs, written_as
 from ncuroof.cli.showing import warn
-from ncuroof.comparison import Run, baseline_json, judge, parse_gate, read_baseline
+from ncuroof.comparison import Run, baseline_json, judge, parse_gate, parse_pair, read_baseline
 from ncuroof.comparison import compare as compared
 from ncuroof.comparison.history import history
 from ncuroof.errors import GateError, GatesFailedError, OutputFormatError
@@ -54,6 +54,14 @@ _FORMATS: Mapping[str, Callable[[Record], str | bytes]] = {
     "--save-baseline", type=FileToWrite(), metavar="FILE", help="Save AFTER as a baseline to compare later runs with."
 )
 @click.option(
+    "--pair",
+    "pairs",
+    multiple=True,
+    metavar="OLD=NEW",
+    help="Compare only kernel OLD of BEFORE with kernel NEW of AFTER (regular expressions; without AFTER, both of BEFORE). "
+    "Repeatable.",
+)
+@click.option(
     "--history",
     "is_history",
     is_flag=True,
@@ -66,22 +74,26 @@ def compare(
     runs: tuple[Path, ...],
     gates: tuple[str, ...],
     save_baseline: Path | str | None,
+    pairs: tuple[str, ...],
     is_history: bool,
     quiet: bool,
 ) -> None:
     """Compare run AFTER with run BEFORE: which kernels changed beyond measurement noise, by how much, and why.
 
-    Each is a report (.ncu-rep) or a baseline (.json) that --save-baseline wrote. Gates come from --gate, else from
-    [tool.ncuroof.gates] in the pyproject.toml of the working directory. If a gate fails, the exit code is 3.
+    Each is a report (.ncu-rep) or a baseline (.json) that --save-baseline wrote. Versions of a kernel in one report are
+    compared with --pair OLD=NEW. Gates come from --gate, else from [tool.ncuroof.gates] in the pyproject.toml of the
+    working directory. If a gate fails, the exit code is 3.
     """
     keep_inputs(outputs.paths, runs)
     baseline = _file_of_baseline(save_baseline, outputs)
     keep_inputs([baseline], [run for run in runs if run.suffix != BASELINE_SUFFIX])  # baselines may be renewed
     if is_history:
-        if len(runs) < 2 or gates or baseline is not None:
-            raise click.UsageError("--history takes two or more runs, without --gate or --save-baseline")
+        if len(runs) < 2 or gates or pairs or baseline is not None:
+            raise click.UsageError("--history takes two or more runs, without --gate, --pair or --save-baseline")
         _over_time(runs, outputs, quiet=quiet)
         return
+    if pairs and len(runs) == 1:
+        runs *= 2
     if len(runs) != 2:
         raise click.UsageError(f"expected two runs, BEFORE and AFTER, found {len(runs)}; --history takes more")
     wanted = [parse_gate(text) for text in gates or _configured()]
@@ -90,8 +102,9 @@ def compare(
         raise OutputFormatError(
             "the HTML page needs the report of AFTER, found a baseline", hint="choose another format"
         )
-    (before, _), (run, after) = (_read_run(path, quiet=quiet) for path in runs)
-    comparison = compared(before, run)
+    before, of_before = _read_run(runs[0], quiet=quiet)
+    run, after = (before, of_before) if runs[0] == runs[1] else _read_run(runs[1], quiet=quiet)
+    comparison = compared(before, run, [parse_pair(text) for text in pairs])
     results = judge(wanted, comparison)
     document = comparison_document(comparison, results)
     outputs.write(lambda form: _page(document, after) if after and form == _PAGE else _FORMATS[form](document))

@@ -1,10 +1,12 @@
 """Two analyses → what changed: matching of kernels, significance, explanations, gates, baselines."""
 
 from ncuroof.comparison.baseline import baseline_json, read_baseline
+from ncuroof.comparison.chosen_pairs import ChosenPair, parse_pair
 from ncuroof.comparison.comparable import Comparable
 from ncuroof.comparison.comparison import Comparison, compare, matched_change, run_change, run_obstacle, total_ns
 from ncuroof.comparison.deltas import Delta
 from ncuroof.comparison.explanations import QuantityChange
+from ncuroof.comparison.finding_changes import FindingChange
 from ncuroof.comparison.gates import Gate, parse_gate
 from ncuroof.comparison.judgement import GateResult, judge
 from ncuroof.comparison.line_changes import LineChange
@@ -16,9 +18,11 @@ from ncuroof.comparison.run import BUILDS, Run, Setup, distinct, launch_groups, 
 __all__ = [
     "BUILDS",
     "WORK_WORDS",
+    "ChosenPair",
     "Comparable",
     "Comparison",
     "Delta",
+    "FindingChange",
     "Gate",
     "GateResult",
     "How",
@@ -39,6 +43,7 @@ __all__ = [
     "line_shares",
     "matched_change",
     "parse_gate",
+    "parse_pair",
     "read_baseline",
     "run_change",
     "run_obstacle",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from ncuroof.comparison.finding_changes import FOUND, FOUND_TYPE
 from ncuroof.comparison.rules import load_comparison_rules
 from ncuroof.comparison.run import COUNTED, Run, Setup, shown_name
 from ncuroof.comparison.signatures import renamed, variant
@@ -47,6 +49,7 @@ def baseline_json(run: Run) -> bytes:
         columns[name] = run.groups[name].to_list()
     for name in (*_NUMBERS, *_that_may_be_absent()):
         columns[name] = [float(f"{value:.6g}") if _is_possible(value, name) else None for value in run.groups[name]]
+    columns[FOUND] = [_written(found) for found in run.groups[FOUND]]
     setup = {field: getattr(run.setup, field) for field in Setup.__slots__}
     content = {
         "schema": SCHEMA,
@@ -131,7 +134,26 @@ def _groups(columns: dict[str, Any]) -> pl.DataFrame:
     except pl.exceptions.PolarsError as error:
         raise ValueError("columns of groups differ in length, or have values of the wrong type") from error
     _check(groups)
-    return groups
+    return groups.with_columns(pl.Series(FOUND, _found(columns.get(FOUND, [None] * n_groups)), dtype=FOUND_TYPE))
+
+
+def _written(found: Sequence[Mapping[str, Any]] | None) -> list[list[Any]] | None:
+    """Return findings as pairs of name and gain."""
+    if found is None:
+        return None
+    rounded = [(each["finding"], each["gain_frac"]) for each in found]
+    return [[name, float(f"{gain:.6g}") if _is_possible(gain, name) else None] for name, gain in rounded]
+
+
+def _found(column: Sequence[Any]) -> list[Any]:
+    """Return findings as of FOUND; None where a baseline does not state them."""
+    found = []
+    for pairs in column:
+        if pairs is not None and not all(len(pair) == 2 and isinstance(pair[0], str) for pair in pairs):
+            raise ValueError(f"expected pairs of a finding and its gain, found {pairs!r}")
+        gains = {name: _number({"gain": gain}, "gain") for name, gain in pairs or ()}
+        found.append(None if pairs is None else [{"finding": name, "gain_frac": gain} for name, gain in gains.items()])
+    return found
 
 
 def _check(groups: pl.DataFrame) -> None:

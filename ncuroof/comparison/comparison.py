@@ -10,6 +10,7 @@ from html import escape
 
 import polars as pl
 
+from ncuroof.comparison.chosen_pairs import ChosenPair, chosen
 from ncuroof.comparison.comparable import Comparable, comparable
 from ncuroof.comparison.deltas import Delta, deltas
 from ncuroof.comparison.distinct_names import names_of_failed, with_distinct_names
@@ -36,6 +37,7 @@ class Comparison:
         comparable: what of them can be compared.
         matching: which groups are the same, added and removed.
         deltas: what changed in the matches, in their order.
+        is_chosen: whether the runs hold only kernels that the user named.
         written: writes the text that notebooks show of it.
     """
 
@@ -44,6 +46,7 @@ class Comparison:
     comparable: Comparable
     matching: Matching
     deltas: tuple[Delta, ...]
+    is_chosen: bool = False
     written: Callable[[Comparison], str] = repr
 
     def __repr__(self) -> str:
@@ -64,20 +67,28 @@ class Comparison:
         return not (is_moved or run_obstacle(self))
 
 
-def compare(before: Run, after: Run) -> Comparison:
-    """Return what changed from one run to another."""
+def compare(before: Run, after: Run, pairs: Sequence[ChosenPair] = ()) -> Comparison:
+    """Return what changed from one run to another, or with `pairs` from kernels of one run to kernels of the other.
+
+    Raises:
+        SelectionError: a run has no kernel that a pair names.
+    """
     before, after = with_distinct_names(before, after)
+    if pairs:
+        before, after, matching = chosen(before, after, pairs)
     runs = before, after
     precisions = before.setup.precisions, after.setup.precisions
     if all(precisions) and precisions[0] != precisions[1]:  # what one run alone counted is no change of the program's
         runs = before.without_flop(), after.without_flop()
-    matching = match(*runs)
+    if not pairs:
+        matching = match(*runs)
     return Comparison(
         before=before,
         after=after,
         comparable=comparable(before.setup, after.setup),
         matching=matching,
         deltas=tuple(deltas(*runs, matching.matches)),
+        is_chosen=bool(pairs),
     )
 
 

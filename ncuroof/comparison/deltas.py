@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from ncuroof.comparison.explanations import QuantityChange, changes
+from ncuroof.comparison.finding_changes import FindingChange, finding_change
 from ncuroof.comparison.line_changes import LineChange, line_changes
 from ncuroof.comparison.matched_groups import MatchedGroups, Row, aligned, whole_sum, work_ratio
 from ncuroof.comparison.matching import Match
@@ -45,6 +46,8 @@ class Delta:
         recoverable_ns, roof_frac: before and after.
         changes: quantities that differ by more than their least, those that explain the change of time first.
         lines: where in the source the time changed, the most first; nothing where the change is not significant.
+        findings: those of one side only, of a kernel that stands against one; None where they are not known, or may differ because
+            other sections were collected.
         counted_ns: time of one launch on average as counted without ncu, before and after; None where not all
             launches of both were.
     """
@@ -66,6 +69,7 @@ class Delta:
     roof_frac: tuple[float | None, float | None]
     changes: tuple[QuantityChange, ...]
     lines: tuple[LineChange, ...] = ()
+    findings: FindingChange | None = None
     counted_ns: tuple[float, float] | None = None
 
     def noise_of(self, n_changes: int) -> float | None:
@@ -100,16 +104,15 @@ def deltas(before: Run, after: Run, matches: Sequence[Match]) -> list[Delta]:
     old_rows, new_rows = _by_group(before.groups), _by_group(after.groups)
     lines = _lines_by_group(before.lines), _lines_by_group(after.lines)
     rules = load_comparison_rules()
-    return [
-        _with_lines(
-            _delta(
-                found, [old_rows[group] for group in found.before], [new_rows[group] for group in found.after], rules
-            ),
-            lines,
-            rules.noise,
-        )
-        for found in matches
-    ]
+    is_collected_alike = before.setup.sections == after.setup.sections
+    found = []
+    for match in matches:
+        old, new = [old_rows[group] for group in match.before], [new_rows[group] for group in match.after]
+        delta = _with_lines(_delta(match, old, new, rules), lines, rules.noise)
+        if is_collected_alike and len(old) == len(new) == 1:
+            delta = replace(delta, findings=finding_change(old[0], new[0]))
+        found.append(delta)
+    return found
 
 
 def _by_group(groups: pl.DataFrame) -> dict[int, Row]:

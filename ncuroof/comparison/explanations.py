@@ -1,19 +1,23 @@
-"""What explains a change of time: quantities that moved the way the time did, where the kernel needs what they are of."""
+"""What explains a change of time: quantities that moved the way the time did, and can account for a good part of it."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
+from ncuroof.comparison.effects import Slowdown
 from ncuroof.comparison.matched_groups import MatchedGroups
 from ncuroof.comparison.rules import ComparisonRules, Explanation
-from ncuroof.words import Verdict
 
 _FOLLOWS_RATIO = 1.1
 """A utilisation that moved by no more than this beyond its amount followed it."""
 
 _MOVED_RATIO = 1.05
 """Bytes behind hits that differ by less are the same."""
+
+_AS_MUCH = 0.8
+"""Of what a busy unit accounts for: an amount that accounts for so much of it says why it is busy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +27,7 @@ class QuantityChange:
     Attributes:
         quantity, words, kind: as of `Explanation`.
         before, after: its values.
-        explains: whether it explains the change of time.
+        accounts_for_frac: the share of the change of time that it can account for at most; None where it does not explain it.
         accompanies: whether it only moved with the time, as a utilisation of as much work has to.
     """
 
@@ -32,14 +36,21 @@ class QuantityChange:
     kind: str
     before: float
     after: float
-    explains: bool
+    accounts_for_frac: float | None
     accompanies: bool = False
+
+    @property
+    def explains(self) -> bool:
+        """Whether it explains the change of time."""
+        return self.accounts_for_frac is not None
 
 
 def changes(
     before: MatchedGroups, after: MatchedGroups, time_change: float | None, rules: ComparisonRules
 ) -> tuple[QuantityChange, ...]:
-    """Return the quantities that changed by more than their least, those that explain the change of time first.
+    """Return the quantities that changed by more than their least: first those that explain the change of time, by how much of it.
+
+    Waits and busy times are among them only where they explain it.
 
     Args:
         before: what was launched before.
@@ -47,80 +58,112 @@ def changes(
         time_change: of the time, as a share of it; None where it did not change beyond chance, and nothing explains that.
         rules: what may explain it.
     """
-    moved = [
-        (each, was, became)
-        for each in rules.explanations
-        if (was := before.value(each)) is not None
-        and (became := after.value(each)) is not None
-        and _size(each, was, became) >= each.least
-    ]
-    slower = after if time_change is not None and time_change > 0 else before
+    moved = [each for each in rules.explanations if _has_moved(each, before, after)]
+    explaining = _explaining(moved, before, after, time_change, rules) if time_change is not None else {}
     found = [
         QuantityChange(
             each.quantity,
             each.words,
             each.kind,
-            was,
-            became,
-            explains=time_change is not None
-            and _goes_with(time_change, each, was, became)
-            and _matters(each, slower, (was, became), rules)
-            and _is_no_consequence(each, before, after),
+            _known(before, each),
+            _known(after, each),
+            explaining.get(each),
+            accompanies=time_change is not None
+            and not explaining
+            and _is_as_the_time(each, before, after, time_change, rules),
         )
-        for each, was, became in moved
+        for each in moved
+        if each in explaining or each.kind not in ("wait", "time")
     ]
-    if not any(
-        change.explains and _is_by_itself(each, change) for (each, _, _), change in zip(moved, found, strict=True)
-    ):
-        found = [replace(change, explains=False, accompanies=change.explains) for change in found]
-    return tuple(sorted(found, key=lambda change: not (change.explains or change.accompanies)))
+    return tuple(
+        sorted(
+            found, key=lambda change: (-(change.accounts_for_frac or 0.0), not change.explains, not change.accompanies)
+        )
+    )
 
 
-def _is_by_itself(explanation: Explanation, change: QuantityChange) -> bool:
-    """Return whether a quantity can be the only reason: a utilisation is an amount over the time, but where it was zero."""
-    return explanation.amount is None or not change.before or not change.after
+def _explaining(
+    moved: Iterable[Explanation],
+    before: MatchedGroups,
+    after: MatchedGroups,
+    time_change: float,
+    rules: ComparisonRules,
+) -> Mapping[Explanation, float]:
+    """Return the quantities that explain a change of time, with the share of it that each can account for."""
+    slower, faster = (after, before) if time_change > 0 else (before, after)
+    slowdown = Slowdown(slower, faster, slower.amount("mean_ns") or 0.0, faster.amount("mean_ns") or 0.0, rules)
+    found = {
+        each: frac
+        for each in moved
+        if not each.through
+        and _is_by_itself(each, before, after)
+        and (frac := slowdown.accounted_frac(each)) >= rules.least_part_frac
+    }
+    for each in moved:
+        if slowdown.accounted_frac(each) and _are_misses_moved(each, before, after):
+            through = [frac for reason, frac in found.items() if reason.quantity in each.through]
+            found |= {each: max(through)} if through else {}
+    names = {each.quantity for each in found}
+    busy_times = [each for each in found if each.kind == "time"]
+    longest = max(busy_times, key=lambda each: _known(slower, each) - _known(faster, each), default=None)
+    if longest is not None and _has_a_reason(longest, found):
+        longest = None
+    return {
+        each: frac
+        for each, frac in found.items()
+        if names.isdisjoint(each.unless) and (each is longest or each.kind != "time")
+    }
 
 
-def _size(explanation: Explanation, was: float, became: float) -> float:
+def _has_a_reason(busy_time: Explanation, found: Mapping[Explanation, float]) -> bool:
+    """Return whether something that a unit works on says why it is busy for longer."""
+    fracs = [frac for each, frac in found.items() if busy_time.quantity in each.busy]
+    return max(fracs, default=0.0) >= _AS_MUCH * found[busy_time]
+
+
+def _has_moved(explanation: Explanation, before: MatchedGroups, after: MatchedGroups) -> bool:
+    was, became = before.value(explanation), after.value(explanation)
+    if was is None or became is None:
+        return False
     size = abs(became - was)
-    return size if explanation.kind == "share" else size / (max(abs(was), abs(became)) or 1.0)
+    return (size if explanation.kind == "share" else size / (max(abs(was), abs(became)) or 1.0)) >= explanation.least
 
 
-def _goes_with(time_change: float, explanation: Explanation, was: float, became: float) -> bool:
-    return (time_change > 0) == ((became > was) == (explanation.goes_with == "time"))
+def _known(side: MatchedGroups, explanation: Explanation) -> float:
+    value = side.value(explanation)
+    return math.nan if value is None else value
 
 
-def _matters(
-    explanation: Explanation, slower: MatchedGroups, values: tuple[float, float], rules: ComparisonRules
+def _is_by_itself(explanation: Explanation, before: MatchedGroups, after: MatchedGroups) -> bool:
+    """Return whether a quantity can be the only reason: a utilisation is an amount over the time, but where it was zero."""
+    return explanation.amount is None or not before.value(explanation) or not after.value(explanation)
+
+
+def _is_as_the_time(
+    explanation: Explanation, before: MatchedGroups, after: MatchedGroups, time_change: float, rules: ComparisonRules
 ) -> bool:
-    """Return whether the kernel uses what the explanation is about: bytes through a DRAM that is known to idle take no time.
+    """Return whether a utilisation is considerable, moved as the time did, and by more than what it is of."""
+    was, became = _known(before, explanation), _known(after, explanation)
+    if explanation.amount is None or (time_change > 0) == (became > was) or max(was, became) < rules.least_busy_frac:
+        return False
+    own = _ratio(was, became)
+    amount = _ratio(before.amount(explanation.amount), after.amount(explanation.amount))
+    follows = (
+        own is not None
+        and amount is not None
+        and own * amount > 0
+        and abs(own) <= abs(amount) + math.log(_FOLLOWS_RATIO)
+    )
+    return not follows
 
-    An amount has to be of what keeps the slower side busy, a utilisation to be considerable on either side.
-    """
-    if explanation.amount is not None:
-        return max(values) >= rules.least_busy_frac
-    if explanation.busy is None:
+
+def _are_misses_moved(explanation: Explanation, before: MatchedGroups, after: MatchedGroups) -> bool:
+    """Return whether the bytes behind hits became more where these became fewer, or the other way round."""
+    if explanation.misses is None:
         return True
-    if explanation.counts_in_latency and slower.longest["verdict"] == Verdict.LATENCY.value:
-        return True
-    busy = slower.average(explanation.busy)
-    return busy is None or busy >= rules.least_busy_frac
-
-
-def _is_no_consequence(explanation: Explanation, before: MatchedGroups, after: MatchedGroups) -> bool:
-    """Return whether a utilisation moved by more than its amount did, and hits together with the bytes behind them.
-
-    What was not collected speaks against nothing.
-    """
     own = _ratio(before.value(explanation), after.value(explanation))
-    if explanation.amount is not None and own is not None:
-        amount = _ratio(before.amount(explanation.amount), after.amount(explanation.amount))
-        if amount is not None and own * amount > 0 and abs(own) <= abs(amount) + math.log(_FOLLOWS_RATIO):
-            return False
-    if explanation.misses is not None and own is not None:
-        misses = _ratio(before.amount(explanation.misses), after.amount(explanation.misses))
-        return misses is None or (misses * own < 0 and abs(misses) >= math.log(_MOVED_RATIO))
-    return True
+    misses = _ratio(before.amount(explanation.misses), after.amount(explanation.misses))
+    return own is None or misses is None or (misses * own < 0 and abs(misses) >= math.log(_MOVED_RATIO))
 
 
 def _ratio(was: float | None, became: float | None) -> float | None:

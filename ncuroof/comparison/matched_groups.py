@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ncuroof.comparison.rules import Explanation, load_comparison_rules
+from ncuroof.comparison.rules import ISSUED, WARPS, Explanation, load_comparison_rules
 
 Row = dict[str, Any]
 
@@ -59,10 +59,23 @@ class MatchedGroups:
             return None
         return float(sum(value * weight for value, weight in zip(values, weights, strict=True)) / sum(weights))
 
+    def latency(self) -> float | None:
+        """Return the cycles that a warp takes from one instruction to the next; None where they are not known.
+
+        Resident warps over instructions issued per cycle, by Little's law: J. D. C. Little, Operations Research 9(3), 1961.
+        """
+        warps, issued = self.average(WARPS), self.average(ISSUED)
+        return warps / issued if warps is not None and issued else None
+
     def value(self, explanation: Explanation) -> float | None:
-        """Return what may explain a change; None where it is not known for any group."""
-        measured = self.amount if explanation.kind == "amount" else self.average
-        return measured(explanation.quantity)
+        """Return what may explain a change, by its kind; None where it is not known for any group."""
+        if explanation.kind == "amount":
+            return self.amount(explanation.quantity)
+        value = self.average(explanation.quantity)
+        if value is None or explanation.kind not in ("wait", "time"):
+            return value
+        unit = self.latency() if explanation.kind == "wait" else self.amount("mean_ns")
+        return None if unit is None else value * unit
 
 
 def aligned(before: MatchedGroups, after: MatchedGroups) -> tuple[MatchedGroups, MatchedGroups]:

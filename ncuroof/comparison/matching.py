@@ -37,6 +37,7 @@ class How(str, Enum):
     FUSED = "fused"  # several kernels before, one after, in the same place
     SPLIT = "split"  # one kernel before, several after, in the same place
     REWRITTEN = "rewritten"  # several before and several after, in the same place
+    CHOSEN = "chosen"  # the user named both
 
 
 class Sureness(str, Enum):

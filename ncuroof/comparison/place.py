@@ -8,10 +8,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ncuroof.comparison.matched_groups import DRAM_BYTES, FLOP, Row, whole_sum
+from ncuroof.comparison.matched_groups import DRAM_BYTES, FLOP, Row, is_other_work, whole_sum
 from ncuroof.comparison.rules import load_comparison_rules
 
-_FUNCTION = re.compile(r"(?:void )?(?:\w+::)*(?P<word>[A-Za-z0-9]+)_\w+(?:<.*>)?(?P<parameters>\(.+\))")
+_FUNCTION = re.compile(r"(?:void )?(?:\w+::)*(?P<function>[A-Za-z]\w*)(?:<.*>)?(?P<parameters>\(.+\))")
+_WORD = re.compile(r"[A-Z]*[a-z0-9]+|[A-Z0-9]+")
+"""A word of a name, before the next underscore or capital: `transpose` of `transpose_naive` and `transposeNaive`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +85,7 @@ def _within(old: Rows, new: Rows) -> Iterator[Placed]:
             yield Placed((one["group"],), (other["group"],), is_same_work=True)
         return
     is_same_work = _agrees(old, new)
-    if is_same_work or (_is_marked(old, new) and _may_agree(old, new)):
+    if is_same_work or (_is_marked(old, new) and _may_agree(old, new)) or _are_versions(old, new):
         yield Placed(tuple(row["group"] for row in old), tuple(row["group"] for row in new), is_same_work=is_same_work)
         return
     left = list(old)
@@ -93,21 +95,37 @@ def _within(old: Rows, new: Rows) -> Iterator[Placed]:
             yield Placed((alike["group"],), (row["group"],), is_same_work=False)  # others may be meant: a guess
 
 
+def _are_versions(old: Rows, new: Rows) -> bool:
+    """Return whether one kernel each may be versions of one another by their names, and do work of the same order.
+
+    Another algorithm may do more or less of it, and not all of it is counted: the additions of atomics are no FLOPs.
+    """
+    flop = [_total(rows, FLOP) for rows in (old, new)]
+    is_one_each = len(old) == len(new) == 1 and old[0]["n_launches"] == new[0]["n_launches"]
+    if not is_one_each or not flop[0] or not flop[1] or is_other_work(flop[1] / flop[0]):
+        return False
+    return _is_version(old[0], new[0])
+
+
 def _is_marked(old: Rows, new: Rows) -> bool:
     """Return whether more than the place speaks for a match.
 
     That is the program's own range, or of one kernel each, launched as often, that this was more than once, or names that begin
-    with the same word before equal parameters: `transpose_naive(const float *)`, `transpose_padded(const float *)`.
+    with the same word before equal parameters: `transpose_naive(const float *)`, `transposePadded(const float *)`.
     """
     counts = [row["n_launches"] for row in (*old, *new)]
     is_one_each = len(counts) == 2 and counts[0] == counts[1]
-    return bool(old[0]["range"]) or (is_one_each and (counts[0] > 1 or _stem(old[0]) == _stem(new[0]) is not None))
+    return bool(old[0]["range"]) or (is_one_each and (counts[0] > 1 or _is_version(old[0], new[0])))
 
 
-def _stem(row: Row) -> tuple[str, str] | None:
-    """Return the first word of a kernel's function name, and its parameters; None where it has no such parts."""
-    found = _FUNCTION.fullmatch(row["name"] or "")
-    return None if found is None else (found["word"], found["parameters"])
+def _is_version(old: Row, new: Row) -> bool:
+    """Return whether two functions have other names that begin with the same word, and equal parameters."""
+    found = [_FUNCTION.fullmatch(row["name"] or "") for row in (old, new)]
+    if None in found:
+        return False
+    functions, parameters = zip(*(match.group("function", "parameters") for match in found if match), strict=True)
+    words = [match[0] if (match := _WORD.match(name)) else name for name in functions]
+    return functions[0] != functions[1] and words[0] == words[1] and parameters[0] == parameters[1]
 
 
 def _may_agree(old: Rows, new: Rows) -> bool:

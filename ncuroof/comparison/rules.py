@@ -2,11 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
+from ncuroof import wording
 from ncuroof.resources import profile_file
+
+STALLS = "stalls."
+"""Begins the names of shares of what warps wait for."""
+
+WARPS, ISSUED, BUSIEST, ACTIVE = (
+    "scheduler.n_active_warps",
+    "scheduler.issue_per_cycle",
+    "utilisation.busiest",
+    "scheduler.sm_active_frac",
+)
+STATE = (WARPS, ISSUED, BUSIEST, ACTIVE)
+"""Quantities of a kernel that tell whether a unit limits it, and how long a warp takes from one instruction to the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,29 +73,40 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A quantity whose change can explain a change of time.
+    """A quantity whose change can explain a change of time; `profiles/comparison.toml` says how much of it each accounts for.
 
     Attributes:
         quantity: canonical name.
         words: what there is more or less of.
-        kind: an amount adds up over kernels, a rate and a share do not.
+        kind: an amount adds up over kernels, a rate, a ratio and a share do not; "time" is how long the unit of a utilisation is
+            busy, in ns, and "wait" how long a warp waits for the reason of a stall, in cycles per instruction.
         goes_with: "time" where more of it takes longer, "speed" where more of it is faster.
         least: a smaller change explains nothing.
-        busy: utilisation of what the amount is of: where the slower run hardly uses that, the amount takes no time.
-        counts_in_latency: whether the amount takes time in a latency-bound kernel all the same.
-        amount: what a utilisation is of: where both moved alike, that is arithmetic and no reason; it is none by itself, either.
+        busy: utilisations of what the quantity keeps busy, of which the largest counts.
+        part_of: amounts that share that unit.
+        part: which of these the quantity is a share of; "" where it is an amount itself.
+        counts_in_latency: whether the amount takes time in a kernel that no unit limits, too.
+        while_waiting: whether the quantity matters in such kernels only.
+        amount: what a utilisation is of: where both moved alike, that is arithmetic and no reason.
         misses: bytes behind a hit rate: without a change of these, hits cost or save nothing.
+        through: quantities by which it changes the time.
+        unless: quantities of which it only is the consequence.
     """
 
     quantity: str
     words: str
-    kind: Literal["amount", "rate", "share"]
+    kind: Literal["amount", "rate", "ratio", "share", "time", "wait"]
     goes_with: Literal["time", "speed"]
     least: float
-    busy: str | None = None
+    busy: tuple[str, ...] = ()
+    part_of: tuple[str, ...] = ()
+    part: str = ""
     counts_in_latency: bool = False
+    while_waiting: bool = False
     amount: str | None = None
     misses: str | None = None
+    through: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,15 +115,17 @@ class ComparisonRules:
 
     noise: Noise
     work: Work
+    least_part_frac: float
     least_busy_frac: float
+    limiting_busy_frac: float
     explanations: tuple[Explanation, ...]
     for_gates: tuple[str, ...]
 
     def quantities(self) -> list[str]:
         """Return the quantities of kernels that comparing reads, each once."""
         explaining = [each.quantity for each in self.explanations]
-        busy = [each.busy for each in self.explanations if each.busy is not None]
-        return list(dict.fromkeys([*explaining, *busy, *self.for_gates]))
+        busy = [name for each in self.explanations for name in each.busy]
+        return list(dict.fromkeys([*explaining, *busy, *STATE, *self.for_gates]))
 
 
 @cache
@@ -109,11 +136,29 @@ def load_comparison_rules() -> ComparisonRules:
         ProfileError: `profiles/comparison.toml` is malformed.
     """
     with profile_file("comparison.toml") as raw:
-        explanations = tuple(Explanation(**entry) for entry in raw["explanation"])
+        stated = tuple(_stated(entry) for entry in raw["explanation"])
         return ComparisonRules(
             Noise(**raw["noise"]),
             Work(**raw["work"]),
+            float(raw["least_part_frac"]),
             float(raw["least_busy_frac"]),
-            explanations,
+            float(raw["limiting_busy_frac"]),
+            (*stated, *_waits(raw["waits"]), *_busy_times(raw["busy_times"])),
             tuple(raw["for_gates"]),
         )
+
+
+def _stated(entry: Mapping[str, Any]) -> Explanation:
+    values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
+    return Explanation(**values)
+
+
+def _waits(raw: Mapping[str, Any]) -> Iterator[Explanation]:
+    for reason in raw["reasons"]:
+        quantity = STALLS + reason
+        yield Explanation(quantity, wording.label(reason), "wait", "time", float(raw["least"]), while_waiting=True)
+
+
+def _busy_times(raw: Mapping[str, Any]) -> Iterator[Explanation]:
+    for quantity, words in raw["words"].items():
+        yield Explanation(quantity, words, "time", "time", float(raw["least"]))

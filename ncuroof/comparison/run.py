@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
+from ncuroof.comparison.finding_changes import FOUND, FOUND_TYPE, found_in
 from ncuroof.comparison.matched_groups import FLOP, INSTRUCTIONS
 from ncuroof.comparison.rules import load_comparison_rules
 from ncuroof.comparison.signatures import range_path, renamed, variant
@@ -90,7 +91,7 @@ class Run:
             `renamed` and `variant` (see `signatures`), `ids` of its recorded launches, `n_recorded` of these, `n_launches` that
             they stand for, `duration_ns` (sum over these), `mean_ns` and `deviation_ns` (of those recorded),
             `counted_average_ns`, `verdict`, `limiter` and `recoverable_ns` (sum), `roof_frac` (roofline time over duration),
-            `n_high` and `n_medium` findings, and the mean of every quantity that can explain a change.
+            `n_high` and `n_medium` findings, FOUND, and the mean of every quantity that can explain a change.
         n_kernels: launches that were profiled.
         n_failed: launches whose profiling failed; they are in no group.
         lines: LINE_SHARES.
@@ -191,6 +192,8 @@ def launch_groups(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame
     longest = pl.col("duration_ns").arg_max().fill_null(0)
     return (
         _launches(kernels, findings)
+        .join(found_in(kernels, findings).lazy(), on="id", how="left", maintain_order="left")
+        .with_columns(pl.col(FOUND).cast(FOUND_TYPE).fill_null([]))
         .group_by(SAME_LAUNCH, maintain_order=True)
         .agg(
             pl.col("short_name").first(),
@@ -208,6 +211,7 @@ def launch_groups(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame
             _roof_frac(),
             pl.col("n_high").sum(),
             pl.col("n_medium").sum(),
+            pl.col(FOUND).get(longest),
             *(pl.col(name).mean() for name in quantities),
         )
         .with_columns(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
@@ -89,8 +90,13 @@ def restricted(tables: Tables, ids: pl.Series) -> Tables:
     return replace(tables, **of_launches)  # type: ignore[type-var]
 
 
-def _matching(launches: pl.DataFrame, column: str, pattern: str, *, what: str) -> pl.DataFrame:
-    """Return the launches in whose name an expression is found, in the order given.
+def matching_names(names: Iterable[str | None], pattern: str, *, what: str) -> list[str]:
+    """Return the names in which an expression is found, each once; of kernels also those in whose function's name it is.
+
+    Args:
+        names: to search; what is None or empty has no name.
+        pattern: regular expression.
+        what: "kernel" or "NVTX range".
 
     Raises:
         SelectionError: the expression is malformed, or found in no name.
@@ -101,11 +107,16 @@ def _matching(launches: pl.DataFrame, column: str, pattern: str, *, what: str) -
         raise SelectionError(
             f"expected a regular expression for the {what}, found {pattern!r}: {error}", hint="quote it for the shell"
         ) from error
-    names = [name for name in launches[column].unique(maintain_order=True) if name]
-    matching = [name for name in names if found(name) or (column == "name" and found(function_name(name)))]
+    known = [name for name in dict.fromkeys(names) if name]
+    matching = [name for name in known if found(name) or (what == "kernel" and found(function_name(name)))]
     if not matching:
-        raise SelectionError(f"no {what} matches {pattern!r}", hint=_what_there_is(names, what))
-    return launches.filter(pl.col(column).is_in(matching))
+        raise SelectionError(f"no {what} matches {pattern!r}", hint=_what_there_is(known, what))
+    return matching
+
+
+def _matching(launches: pl.DataFrame, column: str, pattern: str, *, what: str) -> pl.DataFrame:
+    """Return the launches in whose name an expression is found, in the order given."""
+    return launches.filter(pl.col(column).is_in(matching_names(launches[column].to_list(), pattern, what=what)))
 
 
 def _what_there_is(names: list[str], what: str) -> str:

@@ -41,6 +41,20 @@ def test_a_run_compared_with_itself_changes_nothing_and_passes_every_gate(before
     assert said.count("gate passed") == 3
 
 
+def test_versions_in_one_report_are_compared_by_pair(tmp_path: Path, capfd) -> None:
+    path = tmp_path / "series.ncu-rep"
+    metrics = METRICS_BY_CHIP["GA100"]
+    kernels = (
+        Kernel(name, {**metrics, "gpu__time_duration.sum": us * 1e3}) for name, us in (("one", 40.0), ("two", 20.0))
+    )
+    path.write_bytes(write_report([*kernels]))
+    assert run_main("compare", path, "--pair", "one=two") == 0
+    said = capfd.readouterr().out
+    assert "the chosen kernel is 2× faster" in said
+    assert "one → two" in said
+    assert run_main("compare", path, "--pair", "two=one", "--gate", "time:+5%") == 3
+
+
 def test_noise_does_not_trip_a_gate_and_a_regression_of_six_percent_does(before: Path, tmp_path: Path, capfd) -> None:
     draw = random.Random(3)
     noisy = written(tmp_path, "noisy.ncu-rep", {name: us * draw.gauss(1, 0.005) for name, us in TIMES.items()})
@@ -184,6 +198,8 @@ def test_github_is_told_in_its_own_words(before: Path, tmp_path: Path, monkeypat
             "expected a suffix of .html, .htm, .json, .md, .markdown, .txt, .xml, found .pdf",
         ),
         (("BEFORE",), 2, "expected two runs, BEFORE and AFTER, found 1"),
+        (("BEFORE", "--pair", "nothing=more"), 2, "no kernel matches 'nothing'"),
+        (("BEFORE", "BEFORE", "--history", "--pair", "a=b"), 2, "without --gate, --pair"),
         (("BEFORE", "--history"), 2, "--history takes two or more runs"),
         (("BEFORE", "BEFORE", "--history", "--gate", "time:+5%"), 2, "without --gate"),
         (("BEFORE", "BEFORE", "--history", "--save-baseline", "b.json"), 2, "or --save-baseline"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -44,15 +45,22 @@ def launch(name: str, us: float | None = 100.0, **changes: Any) -> dict[str, Any
     } | changes
 
 
-def run(*launches: dict[str, Any], setup: Setup = SETUP, findings: list[tuple[int, str]] | None = None) -> Run:
-    """Return the run of some launches, with findings as (launch, severity)."""
+def run(
+    *launches: dict[str, Any],
+    setup: Setup = SETUP,
+    findings: Sequence[tuple[int, str]] = (),
+    gains: Mapping[str, float | None] | None = None,
+) -> Run:
+    """Return the run of some launches, with findings as (launch, severity), or those of the first as name and gain in µs."""
     columns = {
         "grid": pl.List(pl.Int64), "block": pl.List(pl.Int64), "nvtx": pl.List(pl.String), "duration_ns": pl.Float64,
         "recoverable_ns": pl.Float64, "min_time_ns": pl.Float64, "work.fp32.flop": pl.Float64, "traffic_bytes.dram": pl.Float64,
         "counted_average_ns": pl.Float64,
     }  # fmt: skip
     kernels = pl.DataFrame(list(launches), schema_overrides=columns, infer_schema_length=None).with_row_index("id")
-    rows = [(number, "a_finding", severity, None, False, None) for number, severity in findings or []]
+    rows: list[tuple[Any, ...]] = [(number, "a_finding", severity, None, False, None) for number, severity in findings]
+    for name, gain in (gains or {}).items():
+        rows.append((0, name, "high", None if gain is None else 1e3 * gain, False, None))
     table = pl.DataFrame(rows, schema=FINDINGS, orient="row")
     failed = tuple(sorted(str(each["name"]) for each in launches if each["failed"]))
     return Run("run", setup, launch_groups(kernels, table), len(launches), len(failed), failed=failed)

@@ -280,6 +280,26 @@ def test_one_kernel_each_whose_names_begin_alike_is_a_guess(name: str, *, is_mat
     assert found == ([(How.PLACE, Sureness.GUESS)] if is_matched else [])
 
 
+@pytest.mark.parametrize(
+    ("names", "flop", "is_matched"),
+    [
+        (("dot_prod_naive", "dot_prod"), 2.09e9, True),  # additions of atomics are no FLOPs
+        (("dot_prod_naive", "dot_prod"), 3.1e9, False),  # more than three times the work
+        (("transposeMatrix", "transposeMatrixOptimized"), 2e9, True),
+        (("reduceNeighboredLess", "reduceInterleaved"), 2e9, True),
+        (("SGEMM", "SGEMM_tiled"), 2e9, True),
+        (("gemm", "gemv"), 2e9, False),
+        (("reduce_sum", "scan_sum"), 2e9, False),
+    ],
+)
+def test_versions_of_a_kernel_begin_with_the_same_word_and_do_work_of_the_same_order(
+    names: tuple[str, str], flop: float, *, is_matched: bool
+) -> None:
+    before, after = run(launch(names[0])), run(launch(names[1], **{"work.fp32.flop": flop}))
+    found = [(each.how, each.sureness) for each in match(before, after).matches]
+    assert found == ([(How.PLACE, Sureness.GUESS)] if is_matched else [])
+
+
 def test_a_place_alone_is_no_evidence() -> None:
     before = run(launch("first"), launch("naive"), launch("last"))
     after = run(launch("first"), launch("other", **{"work.fp32.flop": 5e9}), launch("last"))

@@ -100,7 +100,7 @@ def test_what_was_counted_and_what_ncu_recorded_are_told_apart() -> None:
         "the run's GPU time did not change beyond measurement noise in the counting runs, without ncu (±2.8 %)" in lines
     )
     assert "    10.0 ms → 10.0 ms, above the roofline 2.00 ms → 2.00 ms" in lines
-    assert "    1.5× slower under ncu (1.00 ms → 1.50 ms); no quantity that both runs" in lines
+    assert "    1.5× slower under ncu (1.00 ms → 1.50 ms); no quantity that compare looks at" in lines
     grown = replace(run(launch("a", 1000.0, **counted, weight=15.0, counted_average_ns=1.5e6)), is_counted=True)
     assert "the run is 1.5× slower in the counting runs, without ncu" in to_text(
         comparison_document(compare(both[0], grown))

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from ncuroof.comparison import (
     Comparison,
     Delta,
+    FindingChange,
     GateResult,
     LineChange,
     Run,
@@ -16,6 +17,7 @@ from ncuroof.comparison import (
     run_obstacle,
     total_ns,
 )
+from ncuroof.diagnosis import load_rules
 from ncuroof.present.analysed import Document
 from ncuroof.present.documents.json_text import TOOL
 from ncuroof.present.sentences.change import change_sentence, is_launched_otherwise
@@ -34,6 +36,7 @@ def comparison_document(comparison: Comparison, results: Sequence[GateResult] = 
     return {
         "schema": SCHEMA,
         "tool": TOOL,
+        "is_chosen": comparison.is_chosen,
         "comparable": {
             "time": is_comparable,
             "reasons": list(comparison.comparable.reasons),
@@ -119,10 +122,29 @@ def _match(delta: Delta, comparison: Comparison, *, is_comparable: bool) -> Docu
         "recoverable_ns": list(delta.recoverable_ns),
         "roof_frac": list(delta.roof_frac),
         "changes": [
-            {"quantity": change.quantity, "before": change.before, "after": change.after, "explains": change.explains}
+            {
+                "quantity": change.quantity,
+                "kind": change.kind,
+                "before": change.before,
+                "after": change.after,
+                "explains": change.explains,
+                "accounts_for_frac": change.accounts_for_frac,
+            }
             for change in delta.changes
         ],
         "lines": [_line(change) for change in delta.lines if is_comparable],
+        "findings": None if delta.findings is None else _findings(delta.findings),
+    }
+
+
+def _findings(change: FindingChange) -> Document:
+    titles = load_rules().findings
+    return {
+        side: [
+            {"id": name, "title": titles[name].title if name in titles else name, "gain_frac": gain}
+            for name, gain in found.items()
+        ]
+        for side, found in (("gone", change.gone), ("new", change.new))
     }
 
 

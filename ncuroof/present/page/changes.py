@@ -11,7 +11,15 @@ from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import rounded
 from ncuroof.present.charts.views import is_plottable
 from ncuroof.present.sentences.change import both_times
-from ncuroof.present.sentences.comparison import changed_lines, how_matched, match_name, moved, outcome, side
+from ncuroof.present.sentences.comparison import (
+    changed_findings,
+    changed_lines,
+    how_matched,
+    match_name,
+    moved,
+    outcome,
+    side,
+)
 
 _MOST_LINES = 100
 _MOST_NAME = 80
@@ -27,7 +35,10 @@ class ChangeLine:
     after: Annotated[str, "GPU time after"]
     recoverable: Annotated[str, "time above the roofline before and after"]
     sentence: Annotated[str, "what changed, and what explains it"]
-    places: Annotated[Sequence[str], "source lines at which the time changed; empty where they are not known"]
+    places: Annotated[
+        Sequence[str],
+        "findings gone and new, then source lines at which the time changed",
+    ]
     how: Annotated[str, "what it was matched by, and how sure that is"]
 
 
@@ -108,7 +119,7 @@ def _matched(match: Record) -> ChangeLine:
         after=wording.duration(became),
         recoverable=both_times(match["recoverable_ns"]),
         sentence=match["sentence"],
-        places=changed_lines(match),
+        places=(*changed_findings(match), *changed_lines(match)),
         how=how_matched(match) or "same name and shape",
     )
 

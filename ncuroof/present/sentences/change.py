@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from ncuroof import wording
 from ncuroof.comparison import Delta, QuantityChange
@@ -13,6 +13,7 @@ CLOCK = "sm_clock_hz"
 """The quantity whose change is told apart, as the obstacle of a match or beside its time."""
 
 _MOST_EXPLANATIONS = 3
+_PART_WITHOUT_WORDS = 0.5
 _LEAST_IN_PERCENT, _MOST_IN_PERCENT = 0.001, 2.0
 """Amounts after over before: beyond these percents say nothing."""
 
@@ -33,9 +34,9 @@ def change_sentence(
     carried_over = [change for change in delta.changes if not (is_clock_told and change.quantity == CLOCK)]
     shown = [change for change in carried_over if change.explains or not is_time_comparable][:_MOST_EXPLANATIONS]
     if shown:
-        parts[0] += ": " + ", ".join(map(_change, shown))
+        parts[0] += ": " + ", ".join(f"{_change(change)}{_part(change)}" for change in shown)
     elif is_time_comparable and delta.is_significant:
-        parts[0] += "; no quantity that both runs collected explains it"
+        parts[0] += "; no quantity that compare looks at explains it"
         if alongside := [change for change in delta.changes if change.accompanies][:_MOST_EXPLANATIONS]:
             parts[0] += f" ({', '.join(map(_change, alongside))})"
     if is_time_comparable and delta.is_counted_otherwise:
@@ -119,9 +120,16 @@ def _counted(delta: Delta) -> str:
     )
 
 
+def _part(change: QuantityChange) -> str:
+    """Return that a quantity explains less than half of the change; empty where it may explain more."""
+    frac = change.accounts_for_frac
+    return f" (at most {wording.share(frac)} of that)" if frac is not None and frac < _PART_WITHOUT_WORDS else ""
+
+
 def _change(change: QuantityChange) -> str:
-    if change.kind == "share":
-        return f"{change.words} {wording.share(change.before)} → {wording.share(change.after)}"
+    if change.kind in _WRITTEN:
+        values = " → ".join(map(_WRITTEN[change.kind], (change.before, change.after)))
+        return f"{change.words} {values}{_AFTER.get(change.kind, '')}"
     if not change.before:
         return f"{change.words} {wording.scaled(change.after)}, none before"
     if not change.after:
@@ -129,6 +137,18 @@ def _change(change: QuantityChange) -> str:
     ratio = change.after / change.before
     is_percent = _LEAST_IN_PERCENT <= ratio <= _MOST_IN_PERCENT
     return f"{change.words} {signed_share(ratio - 1)}" if is_percent else f"{change.words} ×{ratio:.3g}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.3g}"
+
+
+_WRITTEN: Mapping[str, Callable[[float], str]] = {
+    "share": wording.share, "time": wording.duration, "ratio": _number, "wait": _number
+}  # fmt: skip
+"""How both values of a change are written, by its kind; of the others, the value after over that before."""
+
+_AFTER = {"wait": " cycles per instruction"}
 
 
 def _bound(delta: Delta, side: int) -> str:

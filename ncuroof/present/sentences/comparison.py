@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ncuroof import wording
 from ncuroof.comparison import WORK_WORDS, is_beyond, is_other_work
 from ncuroof.present.analysed import Record
-from ncuroof.present.sentences.change import CLOCK, at_another_clock, both_times, factor
+from ncuroof.present.sentences.change import CLOCK, at_another_clock, both_times, factor, signed_share
 from ncuroof.present.sentences.source_lines import place
 
 _LEAST_OF_RUN = 0.01
@@ -15,6 +15,7 @@ _LEAST_OF_RUN = 0.01
 
 _MOST_NAME = 60
 _MOST_PLACES = 3
+_MOST_FINDINGS = 3
 _WORDS_BY_HOW = {
     "same": "same name and shape",
     "moved": "same name and shape, other NVTX range",
@@ -25,6 +26,7 @@ _WORDS_BY_HOW = {
     "fused": "kernels fused into one",
     "split": "one kernel split into several",
     "rewritten": "kernels rewritten as others",
+    "chosen": "chosen with --pair",
 }
 
 
@@ -52,11 +54,18 @@ def _of_the_run(document: Record) -> str:
     change, noise = summary["duration_change_frac"], summary["noise_frac"]
     counted = " in the counting runs, without ncu" if after["is_counted"] else ""
     if not is_beyond(change, noise):
-        return f"the run's GPU time did not change beyond measurement noise{counted} (±{wording.share(noise)})"
-    subject = "the kernels together are" if _step(before, after) else "the run is"
+        whose = "their" if document["is_chosen"] else "the run's"
+        return f"{whose} GPU time did not change beyond measurement noise{counted} (±{wording.share(noise)})"
     is_sure = any(match["sureness"] != "guess" for match in document["matches"])
     condition = "" if is_sure else ", if both do the same work"
-    return f"{subject} {factor(change)}{_at_clock(before, after)}{counted}{condition}"
+    return f"{_subject(document)} {factor(change)}{_at_clock(before, after)}{counted}{condition}"
+
+
+def _subject(document: Record) -> str:
+    """Return what the GPU times are of: a step's time on the wall is another one, and chosen kernels are not the run."""
+    if document["is_chosen"]:
+        return "the chosen kernel is" if len(document["matches"]) == 1 else "the chosen kernels together are"
+    return "the kernels together are" if _step(document["before"], document["after"]) else "the run is"
 
 
 def _at_clock(before: Record, after: Record) -> str:
@@ -175,6 +184,31 @@ def changed_lines(match: Record) -> list[str]:
         f"{both_times(change['time_ns'])} at {_changed_place(change)} · {wording.printable(change['text'])}"
         for change in match["lines"][:_MOST_PLACES]
     ]
+
+
+def changed_findings(match: Record) -> list[str]:
+    """Return the findings that are gone, with what they promised and what came of it, and those that are new.
+
+    "gone: Bank conflicts (up to 30.6 %); time −28.0 %", "new: Low occupancy (up to 12.0 %)".
+    """
+    found = match["findings"] or {"gone": (), "new": ()}
+    change = match["change_frac"] if match["is_significant"] else None
+    came = "" if change is None else f"; time {signed_share(change)}"
+    return [
+        f"{side}: {', '.join(map(_promised, _largest(found[side])))}{came if side == 'gone' else ''}"
+        for side in ("gone", "new")
+        if found[side]
+    ]
+
+
+def _largest(findings: Sequence[Record]) -> list[Record]:
+    """Return the findings that save the most at most; those of unknown gain come last."""
+    return sorted(findings, key=lambda finding: -(finding["gain_frac"] or 0.0))[:_MOST_FINDINGS]
+
+
+def _promised(finding: Record) -> str:
+    gain = finding["gain_frac"]
+    return f"{finding['title']}{'' if gain is None else f' (up to {wording.share(gain)})'}"
 
 
 def _changed_place(change: Record) -> str:

@@ -8,6 +8,7 @@ from ncuroof import wording
 from ncuroof.present.analysed import Record
 from ncuroof.present.sentences.change import both_times
 from ncuroof.present.sentences.comparison import (
+    changed_findings,
     changed_lines,
     how_matched,
     match_name,
@@ -58,7 +59,7 @@ def to_markdown(document: Record) -> str:
 def _table_row(match: Record) -> str:
     how = how_matched(match)
     name = code(match_name(match)) + (f"<br>match: {escaped(how)}" if how else "")
-    change = "<br>".join(map(escaped, (match["sentence"], *changed_lines(match))))
+    change = "<br>".join(map(escaped, (match["sentence"], *changed_findings(match), *changed_lines(match))))
     return table_row((name, *map(wording.duration, match["duration_ns"]), change))
 
 
@@ -80,6 +81,8 @@ def _changes(document: Record) -> Iterator[str]:
         if how := how_matched(match):
             yield from filled("    ", f"match: {how}".split(), WIDTH)
         yield from filled("    ", match["sentence"].split(), WIDTH)
+        for line in changed_findings(match):
+            yield from filled("    ", line.split(), WIDTH)
         yield from (wording.shortened(f"    {line}", WIDTH) for line in changed_lines(match))
     if len(shown) > _MOST_LINES:
         yield f"  {len(shown) - _MOST_LINES} more in the JSON document"

@@ -1,0 +1,87 @@
+"""Findings that a change mended, with what they promised, and those that it brought. All numbers are worked out by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ncuroof.comparison import Run, baseline_json, compare, read_baseline
+from ncuroof.errors import BaselineError
+from ncuroof.present.documents.comparison import comparison_document
+from ncuroof.present.sentences.comparison import changed_findings
+from ncuroof.present.texts.comparison import to_markdown, to_text
+from tests.comparison.runs import SETUP, launch, run
+
+
+def found(us: float, *findings: tuple[str, float | None]) -> Run:
+    """Return a run of one launch with findings, each with what it saves in µs."""
+    return run(launch("a", us), gains=dict(findings))
+
+
+def lines(before: Run, after: Run) -> list[str]:
+    (match,) = comparison_document(compare(before, after), [])["matches"]
+    return changed_findings(match)
+
+
+# 60 of 100 µs promised, and 50 saved.
+BEFORE = found(100.0, ("bank_conflicts", 60.0), ("low_occupancy", 10.0))
+AFTER = found(50.0, ("low_occupancy", 5.0), ("dram_roof", None))
+GONE = "gone: Shared-memory bank conflicts (up to 60.0 %); time −50.0 %"
+NEW = "new: DRAM bandwidth is saturated while SMs have work"
+
+
+def test_what_a_finding_promised_stands_beside_what_came_of_it() -> None:
+    assert lines(BEFORE, AFTER) == [GONE, NEW]
+    text = to_text(comparison_document(compare(BEFORE, AFTER), []))
+    assert f"    {GONE}\n    {NEW}\n" in text
+    assert "gone: Shared-memory bank conflicts" in to_markdown(comparison_document(compare(BEFORE, AFTER), []))
+
+
+def test_nothing_is_said_to_have_come_of_it_where_the_time_is_the_same() -> None:
+    assert lines(BEFORE, found(100.5, ("low_occupancy", 10.0))) == ["gone: Shared-memory bank conflicts (up to 60.0 %)"]
+
+
+def test_equal_findings_are_no_change() -> None:
+    assert lines(BEFORE, found(50.0, ("low_occupancy", 1.0), ("bank_conflicts", 1.0))) == []
+
+
+def test_the_three_that_promised_most_are_told() -> None:
+    before = found(
+        100.0, ("dram_roof", None), ("low_occupancy", 10.0), ("bank_conflicts", 60.0), ("local_memory", 20.0)
+    )
+    (line,) = lines(before, found(100.0))
+    assert [line.index(words) for words in ("bank conflicts", "20.0 %", "10.0 %")] == sorted(
+        line.index(words) for words in ("bank conflicts", "20.0 %", "10.0 %")
+    )
+    assert "DRAM" not in line
+
+
+def test_other_sections_find_other_things() -> None:
+    after = replace(AFTER, setup=replace(SETUP, sections=("SpeedOfLight", "WarpStateStats")))
+    (match,) = comparison_document(compare(BEFORE, after), [])["matches"]
+    assert match["findings"] is None
+    assert changed_findings(match) == []
+
+
+def test_a_baseline_keeps_findings_and_an_older_one_has_none(tmp_path: Path) -> None:
+    path = tmp_path / "baseline.json"
+    path.write_bytes(baseline_json(BEFORE))
+    assert lines(read_baseline(path), AFTER) == [GONE, NEW]
+    older = baseline_json(BEFORE).decode()
+    begin = older.index(',"findings":[[[')
+    path.write_text(older[:begin] + older[older.index("]]]", begin) + 3 :])
+    assert lines(read_baseline(path), AFTER) == []
+
+
+@pytest.mark.parametrize(
+    "wrong", ['[[["bank_conflicts"]]]', "[[[1,0.5]]]", '[[["bank_conflicts",-1]]]', "[5]", "[[5]]", "7"]
+)
+def test_findings_that_are_none_are_refused_by_name(tmp_path: Path, wrong: str) -> None:
+    text = baseline_json(found(100.0, ("bank_conflicts", 60.0))).decode()
+    path = tmp_path / "baseline.json"
+    path.write_text(text.replace('[[["bank_conflicts",0.6]]]', wrong))
+    assert path.read_text() != text
+    with pytest.raises(BaselineError):
+        read_baseline(path)
