@@ -16,7 +16,9 @@ from ncuroof.diagnosis.vendor import Refinement, VendorRule
 from ncuroof.errors import ProfileError
 from ncuroof.metrics.families import USER
 from ncuroof.metrics.formula import Formula, parse
-from ncuroof.resources import profile_file
+from ncuroof.resources import profile_file, read_entries
+
+_FILE = "rules.toml"
 
 VERDICT_PREFIX = "verdict:"
 
@@ -237,18 +239,18 @@ def load_rules() -> Rules:
     Raises:
         ProfileError: `profiles/rules.toml` is malformed.
     """
-    with profile_file("rules.toml") as raw:
+    with profile_file(_FILE) as raw:
         return Rules(
             nodes=tuple(_node(entry) for entry in raw["node"]),
             verdicts={name: Described(**entry) for name, entry in raw["verdict"].items()},
             latency_causes=tuple(LatencyCause(**entry) for entry in raw["latency_cause"]),
-            findings={name: _finding(name, entry) for name, entry in complete_findings(raw).items()},
+            findings=read_entries(_FILE, "finding", complete_findings(raw), _finding),
             severity=raw["severity"],
             outweighs=raw["order"]["outweighs"],
             outweighs_earlier=raw["order"]["outweighs_earlier"],
             least_without_stalls=raw["order"]["least_without_stalls"],
             occupancy_cures=raw["occupancy_cures"],
-            caveats={name: _caveat(entry) for name, entry in raw["caveat"].items()},
+            caveats=read_entries(_FILE, "caveat", raw["caveat"], lambda _, entry: _caveat(entry)),
             missing_quantities=tuple(raw["missing"]["quantities"]),
             missing_unless_zero=raw["missing"]["unless_zero"],
             collect_work=raw["missing"]["collect_work"],

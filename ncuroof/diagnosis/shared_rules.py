@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from ncuroof.resources import read_entries
+
 _BASE, _KERNELS, _SAME_ADVICE, _VARIANT, _STALL = "base", "kernels", "same_advice", "variant", "stall"
 _NAME_BY_KERNELS = {_KERNELS: "name", "not_kernels": "not_name"}
 """Keys of a finding that refer to named kernels, and the keys that they stand for."""
@@ -27,9 +29,11 @@ def complete_findings(raw: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         raw: the parsed file.
 
     Raises:
-        KeyError: what an entry refers to does not exist, or a base asks for a `stall` that the finding does not state.
+        ProfileError: what an entry refers to does not exist, or a base asks for a `stall` that the finding does not state.
     """
-    return {name: _complete(entry, raw[_BASE], raw[_KERNELS]) for name, entry in raw["finding"].items()}
+    return read_entries(
+        "rules.toml", "finding", raw["finding"], lambda _, entry: _complete(entry, raw[_BASE], raw[_KERNELS])
+    )
 
 
 def _complete(entry: Mapping[str, Any], bases: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:
