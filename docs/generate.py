@@ -1,6 +1,7 @@
-"""Writes docs/quantities/, one page per quantity, from profiles/metrics/ and docs/availability.toml; and docs/columns.md.
+"""Writes docs/quantities/, one page per quantity, from profiles/metrics/ and docs/availability.toml; docs/columns.md; the list in
+docs/verdict.md.
 
-Run `python docs/generate.py` after changing either; the tests compare.
+Run `python docs/generate.py` after changing profiles/; the tests compare.
 """
 
 from __future__ import annotations
@@ -353,7 +354,8 @@ def main() -> None:
         (FOLDER / stray).unlink()
     for name, text in written.items():
         (FOLDER / name).write_text(text, encoding="utf-8")
-    runpy.run_path(str(Path(__file__).with_name("columns.py")), run_name="__main__")
+    for name in ("columns.py", "latency_causes.py"):
+        runpy.run_path(str(Path(__file__).with_name(name)), run_name="__main__")
 
 
 if __name__ == "__main__":
