@@ -1,4 +1,4 @@
-"""The rules of the diagnosis, read from `profiles/rules.toml`."""
+"""The rules of the diagnosis, read from `profiles/rules.toml` and `profiles/rules/`."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """All of `profiles/rules.toml`.
+    """All of `profiles/rules.toml` and `profiles/rules/`.
 
     Attributes:
         nodes: the decision tree, parents before children.

@@ -1,4 +1,4 @@
-"""What findings of `profiles/rules.toml` share and it states once: bases, kernels with a name, one family's advice for another."""
+"""What findings of `profiles/rules/*.toml` share and state once: bases, kernels with a name, one family's advice for another."""
 
 from __future__ import annotations
 
