@@ -1,5 +1,4 @@
-"""Writes docs/quantities/, one page per quantity, from profiles/metrics/ and docs/availability.toml; docs/columns.md; the list in
-docs/verdict.md.
+"""Writes docs/quantities/, docs/columns.md and a list in docs/verdict.md, from profiles/ and docs/availability.toml.
 
 Run `python docs/generate.py` after changing profiles/; the tests compare.
 """
