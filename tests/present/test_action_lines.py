@@ -83,6 +83,18 @@ def test_the_first_actions_are_not_taken_for_all(n_actions: int, said_of_first: 
     assert together(run, is_listed=False) == "together at most 20.0 %"
 
 
+@pytest.mark.parametrize(
+    ("finding", "said"),
+    [
+        ("small_grid", "per unit of work, if more blocks run at once"),
+        ("tail_wave", "of its time"),
+        ("of another version", "of its time"),
+    ],
+)
+def test_what_needs_more_work_is_no_share_of_the_present_time(finding: str, said: str) -> None:
+    assert actions.of_what({"id": finding}) == said
+
+
 def test_next_to_nothing_is_saved_in_plain_words() -> None:
     run = _run(2, joint_frac=0.2)
     run["summary"]["outlook"]["n_first"] = 1

@@ -94,9 +94,12 @@ def most_worth(findings: Sequence[Record]) -> Record | None:
 
 
 def of_what(finding: Record) -> str:
-    """Return what a finding's gain is a share of: "of its time", or where it needs more work, under which condition."""
-    needs_more_work = load_rules().findings[finding["id"]].needs_more_work
-    return f"per unit of work, {PER_WORK}" if needs_more_work else "of its time"
+    """Return what a finding's gain is a share of: "of its time", or where it needs more work, under which condition.
+
+    A document of another version may hold findings that the rules no longer have.
+    """
+    rule = load_rules().findings.get(finding["id"])
+    return f"per unit of work, {PER_WORK}" if rule is not None and rule.needs_more_work else "of its time"
 
 
 def together(document: Record, *, is_listed: bool = True) -> str:
