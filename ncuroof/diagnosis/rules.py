@@ -69,6 +69,7 @@ class Finding:
         instead_of: findings that it replaces where all of them fire, whatever its own conditions; empty for none.
         waste_by_level: unused bytes that each memory level moved.
         changes_arithmetic: the fix moves the work under another arithmetic roof.
+        lowers_precision: the fix is another type, which computes fewer digits.
         relieves_both_sides: its instructions count on both sides, so fixing it relieves both.
         removes_work: the fix removes work of all kinds, so no unit's present utilisation bounds the gain.
         removes_launch: the fix removes the whole launch.
@@ -97,6 +98,7 @@ class Finding:
     instead_of: tuple[str, ...]
     waste_by_level: Mapping[str, Formula]
     changes_arithmetic: bool
+    lowers_precision: bool
     relieves_both_sides: bool
     removes_work: bool
     removes_launch: bool
@@ -301,6 +303,7 @@ def _finding(name: str, entry: Mapping[str, Any]) -> Finding:
         instead_of=tuple(entry.get("instead_of", ())),
         waste_by_level={level: parse(text) for level, text in entry.get("waste_bytes", {}).items()},
         changes_arithmetic=entry.get("changes_arithmetic", False),
+        lowers_precision=entry.get("lowers_precision", False),
         relieves_both_sides=entry.get("relieves_both_sides", False),
         removes_work=entry.get("removes_work", False),
         removes_launch=entry.get("removes_launch", False),

@@ -24,6 +24,7 @@ IDS = list(RULES.findings)
 _NUDGE = 1e-3
 _UPWARD = (">", ">=", "not <")
 _NAMES = (
+    "gemm(float *, float *, float *, int, int, int)",
     "gemm_kernel",
     "fused_dropout_kernel",
     "conv2d_kernel",
