@@ -44,7 +44,7 @@ EDGES = [
     *(Edge(f"stall_{reason}", f"stalls.{reason}", 0.3, 0.288) for reason in _WAITS),
     Edge("alike_threads", "launch.n_alike_threads", 2, 1.92),
     Edge("alike_blocks", "launch.n_alike_blocks", 2, 1.92),
-    Edge("fp64_divisions", "arithmetic.fp64_division_frac", 0.25, 0.24),
+    Edge("fp64_divisions", "arithmetic.fp64_division_frac", 0.1, 0.096),
     Edge("fp64_divisions", "utilisation.fp64", 0.312, 0.3),
     Edge("pointwise_chain", "launch.fusable_frac", 0.1, 0.096),
     Edge("fetch_granularity", "access.l2_read_over_dram_read", 0.5645, 0.588),
