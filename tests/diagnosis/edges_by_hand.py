@@ -115,6 +115,8 @@ EDGES = [
     Edge("stall_drain", "access.colliding_atomics_frac", 0.864, 0.9),
     Edge("stall_mixed", "scheduler.xu_queue_frac", 0.288, 0.3),
     Edge("blocks_below_a_warp", "occupancy.waves", 1, 0.96),
+    Edge("partial_warps", "scheduler.partial_wave_busy_frac", 0.3, 0.288),
+    Edge("narrow_loads", "access.load_instruction_frac", 0.25, 0.24),
     Edge("l1_full_on_working_sms", "scheduler.sm_active_frac", 0.002, 0.00192),
     Edge("l1_full_on_working_sms", "scheduler.sm_active_frac", 0.864, 0.9),
     Edge("slower_tensor_accumulation", "device.has_async_tensor_path", 0.96, 1),
