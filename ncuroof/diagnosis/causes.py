@@ -191,7 +191,9 @@ def _reasons(finding: Finding) -> list[str]:
 
 
 def _rows(diagnosed: pl.LazyFrame, finding: Finding, rules: Rules, known: frozenset[str]) -> pl.LazyFrame:
-    is_found = pl.col(f"fires.{finding.id}")
+    is_found = pl.all_horizontal(
+        f"fires.{finding.id}", *(~pl.col(f"fires.{name}") for name in _covering(finding, rules))
+    )
     if finding.limiters:
         is_found = is_found & (pl.col("limiter").is_in(finding.limiters) | _any_cause(finding, rules))
     found = diagnosed.filter(is_found).with_columns(_gain_frac(finding, known).alias("gain_frac"))
@@ -215,7 +217,8 @@ def _rank(finding: Finding, rules: Rules) -> pl.Expr:
         return pl.lit(_OVERRIDES, pl.Int32)
     if finding.removes_launch or finding.stands_first:
         return pl.lit(_FIRST, pl.Int32)
-    names = {cause.limiter for cause in rules.latency_causes if cause.finding == finding.group}
+    groups = {finding.group, *(rules.findings[name].group for name in finding.covers)}
+    names = {cause.limiter for cause in rules.latency_causes if cause.finding in groups}
     limiters = _reasons(finding) if _STALL in names else sorted(names)
     names_limiter = (pl.col("verdict") == Verdict.LATENCY.value) & pl.col("limiter").is_in(limiters)
     return (
@@ -228,6 +231,11 @@ def _any_cause(finding: Finding, rules: Rules) -> pl.Expr:
     causes = {cause.limiter for cause in rules.latency_causes}
     is_for_latency = bool(causes & set(finding.limiters))
     return (pl.col("verdict") == Verdict.LATENCY.value) & pl.lit(is_for_latency)
+
+def _covering(finding: Finding, rules: Rules) -> list[str]:
+    """Return the findings in whose place this one is not listed."""
+    return [other.id for other in rules.findings.values() if finding.id in other.covers]
+
 
 
 def _gain_frac(finding: Finding, known: frozenset[str]) -> pl.Expr:

@@ -67,6 +67,7 @@ class Finding:
         gain_by_limiter: share of the duration that fixing it saves, by limiter; "default" for all other limiters.
         gain_basis: what that share assumes.
         instead_of: findings that it replaces where all of them fire, whatever its own conditions; empty for none.
+        covers: findings that say the same in general: not listed beside it, which names the limiter where they would.
         waste_by_level: unused bytes that each memory level moved.
         changes_arithmetic: the fix moves the work under another arithmetic roof.
         relieves_both_sides: its instructions count on both sides, so fixing it relieves both.
@@ -95,6 +96,7 @@ class Finding:
     gain_by_limiter: Mapping[str, Formula]
     gain_basis: str | None
     instead_of: tuple[str, ...]
+    covers: tuple[str, ...]
     waste_by_level: Mapping[str, Formula]
     changes_arithmetic: bool
     relieves_both_sides: bool
@@ -311,5 +313,6 @@ def _finding(name: str, entry: Mapping[str, Any]) -> Finding:
         severity=entry.get("severity", "medium"),
         advice=Advice(by_family, variants, asks_to_collect=entry.get("asks_to_collect", False)),
         lines=tuple(entry.get("lines", ())),
+        covers=tuple(entry.get("covers", ())),
         evidence=tuple(entry["evidence"]),
     )

@@ -566,3 +566,25 @@ def test_of_about_equal_gains_that_of_the_limiter_counts(stalled: float, expecte
     row = row_for(RULES.findings["serial_loads"], **changed).with_columns(limiter=pl.lit("long_scoreboard"))
     rows = collect_findings(add_firing(row, RULES.findings.values()), RULES)
     assert rows.filter("is_most_worth")["finding"].to_list() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("has_async_copy", "n_loads", "told"),
+    [
+        (1.0, 1.0, "two_stage_mainloop"),
+        (1.0, 3.0, "two_stage_mainloop"),
+        (1.0, 8.0, "two_stage_mainloop"),
+        (0.0, 1.0, "serial_loads"),
+        (0.0, 3.0, "stall_long_scoreboard"),
+        (0.0, 8.0, "stall_overlapping_loads"),
+    ],
+)
+def test_a_main_loop_without_asynchronous_copies_is_told_once(has_async_copy: float, n_loads: float, told: str) -> None:
+    waits = {"stalls.long_scoreboard": 0.4, "access.loads_by_code": n_loads, "device.has_async_copy": has_async_copy}
+    row = row_for(RULES.findings["two_stage_mainloop"], **waits)
+    row = row.with_columns(**{"limiter": pl.lit("long_scoreboard"), "limiter.stall": pl.lit("long_scoreboard")})
+    fired = add_firing(row, RULES.findings.values())
+    of_loads = {"two_stage_mainloop", "serial_loads", "stall_long_scoreboard", "stall_overlapping_loads"}
+    assert [name for name in found(row) if name in of_loads] == [told]
+    assert add_latency_limiter(fired, RULES)["limiter.latency"].item() == "long_scoreboard"
+    assert found(row)[0] == told  # it names the limiter
