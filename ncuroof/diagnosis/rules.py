@@ -164,10 +164,17 @@ class Caveat:
 
 @dataclass(frozen=True, slots=True)
 class LatencyCause:
-    """What a latency-bound kernel may wait for: a finding (or group of findings) and the limiter that it means."""
+    """What a latency-bound kernel may wait for.
+
+    Attributes:
+        finding: or group of findings.
+        limiter: that it means.
+        first_step: share of the duration that is within reach, if less than the finding's gain; None or null for all.
+    """
 
     finding: str
     limiter: str
+    first_step: Formula | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +250,7 @@ def load_rules() -> Rules:
         return Rules(
             nodes=tuple(_node(entry) for entry in raw["node"]),
             verdicts={name: Described(**entry) for name, entry in raw["verdict"].items()},
-            latency_causes=tuple(LatencyCause(**entry) for entry in raw["latency_cause"]),
+            latency_causes=tuple(map(_latency_cause, raw["latency_cause"])),
             findings={name: _finding(name, entry) for name, entry in complete_findings(raw).items()},
             severity=raw["severity"],
             outweighs=raw["order"]["outweighs"],
@@ -266,6 +273,11 @@ def load_rules() -> Rules:
 def _node(entry: Mapping[str, Any]) -> Node:
     fields = {name: value for name, value in entry.items() if name not in ("quantity", "op", "threshold")}
     return Node(**fields, condition=read_condition(entry))
+
+
+def _latency_cause(entry: Mapping[str, str]) -> LatencyCause:
+    first_step = entry.get("first_step")
+    return LatencyCause(entry["finding"], entry["limiter"], parse(first_step) if first_step else None)
 
 
 def _caveat(entry: Mapping[str, Any]) -> Caveat:
@@ -301,6 +313,7 @@ def _finding(name: str, entry: Mapping[str, Any]) -> Finding:
         gain_by_limiter={key: parse(text) for key, text in entry.get("gain", {}).items() if text},
         gain_basis=entry.get("gain_basis"),
         instead_of=tuple(entry.get("instead_of", ())),
+        covers=tuple(entry.get("covers", ())),
         waste_by_level={level: parse(text) for level, text in entry.get("waste_bytes", {}).items()},
         changes_arithmetic=entry.get("changes_arithmetic", False),
         relieves_both_sides=entry.get("relieves_both_sides", False),
@@ -313,6 +326,5 @@ def _finding(name: str, entry: Mapping[str, Any]) -> Finding:
         severity=entry.get("severity", "medium"),
         advice=Advice(by_family, variants, asks_to_collect=entry.get("asks_to_collect", False)),
         lines=tuple(entry.get("lines", ())),
-        covers=tuple(entry.get("covers", ())),
         evidence=tuple(entry["evidence"]),
     )

@@ -485,6 +485,19 @@ def test_atomics_that_collide_stand_for_the_stall_that_they_cause() -> None:
 
 
 TAIL = {"occupancy.waves": 2.4, "occupancy.tail_frac": 0.21}
+FEW_FIT = {
+    "occupancy.waves": 4.0,
+    "occupancy.theoretical_frac": 0.5,
+    "occupancy.one_more_block_frac": 0.625,
+    "occupancy.next_limit_frac": 1.0,
+    "occupancy.resident_blocks": 4.0,
+    "occupancy.limit_registers": 4.0,
+}
+
+
+def _fit(theoretical_frac: float) -> dict[str, float]:
+    """Return an occupancy at which four blocks fit on an SM."""
+    return {"occupancy.theoretical_frac": theoretical_frac, "occupancy.one_more_block_frac": 1.25 * theoretical_frac}
 
 
 @pytest.mark.parametrize(
@@ -500,6 +513,15 @@ TAIL = {"occupancy.waves": 2.4, "occupancy.tail_frac": 0.21}
         ),  # it is not what the limiter would be called
         # 50 % of the warps fit: 1.5 times 50 % is no less than 70 %, and occupancy is looked for before stalls.
         (TAIL | {"occupancy.theoretical_frac": 0.5, "stalls.wait": 0.7, "limiter.stall": "wait"}, "occupancy"),
+        # One more block, where four fit, is a fifth of the time: less than 31 % over 1.5. It counts where registers are the limit.
+        (FEW_FIT | {"stalls.wait": 0.29, "limiter.stall": "wait", "limiter.stall_frac": 0.29}, "occupancy"),
+        (FEW_FIT | {"stalls.wait": 0.31, "limiter.stall": "wait"}, "wait"),
+        (FEW_FIT | {"occupancy.limit_registers": 5.0, "stalls.wait": 0.31, "limiter.stall": "wait"}, "occupancy"),
+        (FEW_FIT | _fit(0.26) | {"stalls.wait": 0.7, "limiter.stall": "wait"}, "wait"),
+        (
+            FEW_FIT | _fit(0.24) | {"stalls.wait": 0.7, "limiter.stall": "wait"},
+            "occupancy",
+        ),  # by 76 %, up to the next limit
         ({"occupancy.waves": 0.89, "stalls.wait": 0.32, "limiter.stall": "wait"}, "wait"),  # 11 % by the grid
         ({"occupancy.waves": 0.78, "stalls.wait": 0.32, "limiter.stall": "wait"}, "grid"),
         # a graph of 50 small kernels on an H100: 0.04 % of 132 SMs at a time, 5 % of the time if each worked alone
