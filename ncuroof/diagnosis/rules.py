@@ -67,6 +67,7 @@ class Finding:
         gain_by_limiter: share of the duration that fixing it saves, by limiter; "default" for all other limiters.
         gain_basis: what that share assumes.
         instead_of: findings that it replaces where all of them fire, whatever its own conditions; empty for none.
+        covers: findings that say the same in general: not listed beside it, which names the limiter where they would.
         waste_by_level: unused bytes that each memory level moved.
         changes_arithmetic: the fix moves the work under another arithmetic roof.
         lowers_precision: the fix is another type, which computes fewer digits.
@@ -96,6 +97,7 @@ class Finding:
     gain_by_limiter: Mapping[str, Formula]
     gain_basis: str | None
     instead_of: tuple[str, ...]
+    covers: tuple[str, ...]
     waste_by_level: Mapping[str, Formula]
     changes_arithmetic: bool
     lowers_precision: bool
@@ -164,10 +166,17 @@ class Caveat:
 
 @dataclass(frozen=True, slots=True)
 class LatencyCause:
-    """What a latency-bound kernel may wait for: a finding (or group of findings) and the limiter that it means."""
+    """What a latency-bound kernel may wait for.
+
+    Attributes:
+        finding: or group of findings.
+        limiter: that it means.
+        first_step: share of the duration that is within reach, if less than the finding's gain; None or null for all.
+    """
 
     finding: str
     limiter: str
+    first_step: Formula | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +252,7 @@ def load_rules() -> Rules:
         return Rules(
             nodes=tuple(_node(entry) for entry in raw["node"]),
             verdicts={name: Described(**entry) for name, entry in raw["verdict"].items()},
-            latency_causes=tuple(LatencyCause(**entry) for entry in raw["latency_cause"]),
+            latency_causes=tuple(map(_latency_cause, raw["latency_cause"])),
             findings={name: _finding(name, entry) for name, entry in complete_findings(raw).items()},
             severity=raw["severity"],
             outweighs=raw["order"]["outweighs"],
@@ -266,6 +275,11 @@ def load_rules() -> Rules:
 def _node(entry: Mapping[str, Any]) -> Node:
     fields = {name: value for name, value in entry.items() if name not in ("quantity", "op", "threshold")}
     return Node(**fields, condition=read_condition(entry))
+
+
+def _latency_cause(entry: Mapping[str, str]) -> LatencyCause:
+    first_step = entry.get("first_step")
+    return LatencyCause(entry["finding"], entry["limiter"], parse(first_step) if first_step else None)
 
 
 def _caveat(entry: Mapping[str, Any]) -> Caveat:
@@ -301,6 +315,7 @@ def _finding(name: str, entry: Mapping[str, Any]) -> Finding:
         gain_by_limiter={key: parse(text) for key, text in entry.get("gain", {}).items() if text},
         gain_basis=entry.get("gain_basis"),
         instead_of=tuple(entry.get("instead_of", ())),
+        covers=tuple(entry.get("covers", ())),
         waste_by_level={level: parse(text) for level, text in entry.get("waste_bytes", {}).items()},
         changes_arithmetic=entry.get("changes_arithmetic", False),
         lowers_precision=entry.get("lowers_precision", False),
