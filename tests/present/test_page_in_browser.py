@@ -406,6 +406,25 @@ def test_on_paper_heads_are_repeated_and_numbers_and_headings_are_not_torn(visit
         browser.call("Emulation.setEmulatedMedia", media="")
 
 
+def test_nothing_exceeds_the_width_of_the_paper(visit):
+    # Of the widest thing, Chromium makes all of the sheet: it would print everything smaller. A4 less 1 cm on both sides: 718 px.
+    browser = visit(ncuroof.read(COUNTED).analyse().to_dict())
+    browser.run("document.querySelector('#chart-views input[value=bars]').click()")
+    browser.run("for (const part of document.querySelectorAll('details')) part.open = true; 1")
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    browser.call("Emulation.setDeviceMetricsOverride", width=718, height=1000, deviceScaleFactor=1, mobile=False)
+    try:
+        assert browser.run("document.querySelectorAll('.meter').length") > 100
+        too_wide = browser.run(
+            "[...document.querySelectorAll('main *')].filter(e => e.checkVisibility() && e.getBoundingClientRect().right > 719)"
+            ".map(e => `${e.tagName} ${e.textContent.slice(0, 40)}`)"
+        )
+        assert too_wide == []
+    finally:
+        browser.call("Emulation.setEmulatedMedia", media="")
+        browser.call("Emulation.clearDeviceMetricsOverride")
+
+
 def heights(browser, selector):
     return browser.run(f"[...document.querySelectorAll('{selector}')].map(e => e.getBoundingClientRect().height)")
 
