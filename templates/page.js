@@ -153,19 +153,23 @@ function showRows() {
   document.getElementById("table-device").textContent = allDevices().length > 1 ? `on ${deviceLabel(filter.device)}` : "";
   others.replaceChildren(...elsewhere());
   clear.hidden = !isFiltering();
-  back.hidden = !filter.finding && !filter.range;
+  back.hidden = !filter.finding && filter.range === "";
   back.textContent = filter.finding ? "Back to what to do first" : "Back to NVTX ranges";
   back.setAttribute("href", filter.finding ? "#actions" : "#ranges");
   table.show(rows);
   return showChart();
 }
 
-/** Show only the launches that an action counts, or of an NVTX range, on the chart and in the table: of the GPU with most of them. */
+/**
+ * Show only the launches that an action counts, or of an NVTX range, on the chart and in the table: of the GPU where they save or take
+ * most. Of an action, go to the chart; of a range, to the table, as it says.
+ */
 function showOnly(filters) {
   setFilters(filters);
   const [[device] = [filter.device]] = inViewByDevice();
   changeDevice(device);
-  glideTo("roofline", document.getElementById("roofline-title"));
+  const section = filter.range === "" ? "roofline" : "kernels";
+  glideTo(section, document.getElementById(`${section}-title`));
 }
 
 /** Select a launch and put it into the address, so that links to it can be shared. */

@@ -30,6 +30,7 @@ from ncuroof.present.sentences.selection import selection_sentence
 from ncuroof.present.sentences.wall_time import WallTimeTable, wall_time_tables
 from ncuroof.present.sentences.weighting import not_the_run_sentences, weighting_sentences
 
+_OF_REPORTS = "The outermost lines are the reports."
 _OTHER_RANGES = "A launch counts with the launches that it represents, which may be in other ranges."
 
 _MOST_ROWS = 50
@@ -133,7 +134,7 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
         operators=operators(document["expected"], summary),
         families=by_family(summary),
         ranges=range_tree(document).lines,
-        ranges_remark=_OTHER_RANGES if any(number != 1 for number in n_represented(kernels) or ()) else "",
+        ranges_remark=_ranges_remark(document),
         outlook=outlook(document),
         top_kernels=top_rows(document, rules, names),
         columns=table_columns(kernels),
@@ -141,6 +142,12 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
         n_more=max(len(rows) - _MOST_ROWS, 0),
         methods=methods(document, rules),
     )
+
+
+def _ranges_remark(document: Record) -> str:
+    represents_others = any(number != 1 for number in n_represented(document["kernels"]) or ())
+    parts = [_OF_REPORTS if len(document["sources"]) > 1 else "", _OTHER_RANGES if represents_others else ""]
+    return " ".join(filter(None, parts))
 
 
 def _source(source: Record) -> SourceFacts:

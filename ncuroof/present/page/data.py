@@ -40,12 +40,13 @@ def page_index(document: Record, rules: Rules, comparison: Record | None = None)
     """Return the index: columns of all launches, the charts of all devices, and the display names used in both."""
     texts = Texts()
     kernels = document["kernels"]
+    tree = range_tree(document)
     moved = arrows(comparison, kernels)
     precisions = {
         name for kernel in kernels for name in (kernel["dominant_precision"], *_dot_precisions(kernel)) if name
     }
     return {
-        "launches": _launches(kernels, texts),
+        "launches": {**_launches(kernels, texts), "line": tree.line_by_launch},
         "groups": [_group(row) for row in launch_rows(document)],
         "dots": {view.name: _dots(kernels, view) for view in VIEWS},
         "off": {view.name: [_cell(view.off_chart_reason(kernel), texts) for kernel in kernels] for view in VIEWS},
@@ -62,7 +63,7 @@ def page_index(document: Record, rules: Rules, comparison: Record | None = None)
         "precisions": {name: wording.label(name) for name in sorted(precisions)},
         "integers": [name for name in sorted(precisions) if wording.work_units([name]) == "OP"],
         "resources": {name: wording.label(name) for name in RESOURCES},
-        "ranges": range_tree(document).paths,
+        "ranges": [[place.names, place.outer] for place in tree.places],
         "arrows": moved,
         "changed": changed_positions(comparison, kernels),
         "targets": targets(document),
