@@ -1,7 +1,7 @@
 // Which rows are visible: by search, verdict, finding, source, NVTX range, precision and GPU; and whether equal launches are grouped.
 
 const OUTER = 1; // in an entry of DATA.ranges, the line around it
-const NO_FILTER = { text: "", verdict: "", finding: "", family: "", range: "", precision: "", isChangedOnly: false };
+const NO_FILTER = { text: "", verdict: "", finding: "", family: "", range: "", precision: "", report: "", isChangedOnly: false };
 const filter = { ...NO_FILTER, device: null, isGrouped: true };
 
 /** On the page of a comparison, the positions of launches of kernels that changed or were added. */
@@ -16,6 +16,7 @@ function isInView(position) {
     (!filter.finding || LAUNCHES.worth[position] === filter.finding) &&
     (!filter.family || LAUNCHES.family[position] === filter.family) &&
     (!filter.precision || LAUNCHES.precision[position] === filter.precision) &&
+    (filter.report === "" || LAUNCHES.source[position] === Number(filter.report)) &&
     (filter.range === "" || isInRange(position, Number(filter.range))) &&
     (!wanted || (/^#\d+$/.test(wanted) ? wanted === `#${LAUNCHES.id[position]}` : searchable(position).includes(wanted)))
   );
@@ -87,7 +88,8 @@ function inWords(rows) {
   const part = frac === null ? "" : `, ${share(frac)} of ${DATA.gpuTime}`;
   const range = filter.range !== "" && `, in “${rangeName(filter.range)}”`;
   const finding = filter.finding && `, whose largest saving is “${DATA.findings[filter.finding]}”`;
-  const which = [range, finding].filter(Boolean).join("");
+  const report = filter.report !== "" && `, of ${DATA.reports[filter.report]}`;
+  const which = [report, range, finding].filter(Boolean).join("");
   const all = LAUNCHES.id.length;
   if (!LAUNCHES.n_represented) return `${n} of ${counted(all, "launch", "launches")}${part}${which}`;
   const stoodFor = rows.reduce((sum, row) => sum + row.n, 0);
@@ -125,6 +127,7 @@ function filterControls(onChange) {
     ["Finding", "finding", met(LAUNCHES.worth, DATA.findings)],
     ["Source", "family", met(LAUNCHES.family, DATA.families)],
     ["Precision", "precision", met(LAUNCHES.precision, DATA.precisions)],
+    ["Report", "report", DATA.reports.length > 1 ? [["", "all"], ...DATA.reports.map((name, report) => [String(report), name])] : []],
     ["NVTX range", "range", DATA.ranges.length > 1 ? [["", "all"], ...linesOfRanges().map((line) => [line, rangePath(line)])] : []],
   ];
   const hasGroups = ROWS.groups.length < ROWS.launches.length;

@@ -151,13 +151,36 @@ function showRows() {
   rows = rowsInView();
   document.getElementById("in-view").textContent = inWords(rows);
   document.getElementById("table-device").textContent = allDevices().length > 1 ? `on ${deviceLabel(filter.device)}` : "";
-  others.replaceChildren(...elsewhere());
-  clear.hidden = !isFiltering();
-  back.hidden = !filter.finding && filter.range === "";
-  back.textContent = filter.finding ? "Back to what to do first" : "Back to NVTX ranges";
-  back.setAttribute("href", filter.finding ? "#actions" : "#ranges");
+  const isWholeRun = !isFiltering();
+  clear.hidden = isWholeRun;
+  for (const place of others) place.replaceChildren(...elsewhere());
+  for (const place of backs) place.replaceChildren(...wayBack());
+  inTable.textContent = isWholeRun ? "" : inWords(rows);
   table.show(rows);
+  showHidden();
   return showChart();
+}
+
+/** A link to where the reader came from to the launches of a thing to do or of a range; nothing otherwise. */
+function wayBack() {
+  if (filter.finding) return [make("a", { href: "#actions" }, "Back to what to do first")];
+  return filter.range === "" ? [] : [make("a", { href: "#ranges" }, "Back to NVTX ranges")];
+}
+
+/** Say that the filters hide the row of the launch that the reader chose, if they do. */
+function showHidden() {
+  const position = state.isMarked ? state.selected : null;
+  const isHidden = position !== null && LAUNCHES.device[position] === filter.device && !rows.some(({ launches }) => launches.includes(position));
+  const show = () => {
+    clearFilters();
+    table.focus(table.indexOf(position));
+  };
+  hidden.replaceChildren(...(isHidden ? [`#${LAUNCHES.id[position]} is hidden by the filters. `, button("Clear filters", show)] : []));
+}
+
+function clearFilters() {
+  setFilters({});
+  showRows();
 }
 
 /**
@@ -191,6 +214,7 @@ function deselect() {
   if (!state.isMarked && !chart.imaginary) return;
   state.isMarked = false;
   table.mark(null);
+  showHidden();
   showWhatIf(chart, null, null);
   showChart();
 }
@@ -201,6 +225,7 @@ async function select(position, isMarked = true) {
   state.isMarked = isMarked;
   if (isMarked && LAUNCHES.device[position] !== filter.device) changeDevice(LAUNCHES.device[position]);
   if (isMarked) table.mark(position);
+  showHidden();
   await showDetail(position);
   await showChart();
 }
@@ -237,6 +262,11 @@ function glideTo(section, focused) {
   goTo(section, focused, matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth");
 }
 
+/** Open the parts of the page in which an element is, as not every browser does for a link's target. */
+function unfold(element) {
+  for (let part = element?.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;
+}
+
 function button(label, onClick) {
   const element = make("button", { type: "button" }, label);
   element.addEventListener("click", onClick);
@@ -247,13 +277,15 @@ filter.device = deviceWithMostTime();
 state.view = deviceChart()?.opens ?? BARS;
 chooseView(state.view);
 const clear = button("Clear filters", () => {
-  setFilters({});
-  showRows();
+  clearFilters();
   document.getElementById("search").focus();
 });
-const others = make("span", { id: "elsewhere", class: "soft" });
-const back = make("a");
-document.getElementById("filters").append(...deviceControl(), ...filterControls(showRows), make("span", { id: "in-view", role: "status", class: "soft" }), others, clear, back);
+const hidden = make("span", { role: "status", class: "soft" });
+// Where else, and the way back: beside the filters, and at the table, where links from the ranges lead.
+const others = [make("span", { id: "elsewhere", class: "soft" }), make("span", { class: "soft" })];
+const backs = [make("span"), make("span")];
+const inTable = make("span", { class: "soft" });
+document.getElementById("filters").append(...deviceControl(), ...filterControls(showRows), make("span", { id: "in-view", role: "status", class: "soft" }), others[0], clear, backs[0]);
 for (const link of document.querySelectorAll("[data-finding], [data-range]")) {
   link.addEventListener("click", (event) => {
     event.preventDefault();
@@ -275,6 +307,10 @@ document.getElementById("table-buttons").append(
     event.target.textContent = isCopied ? "Copied" : "Saved";
     setTimeout(() => (event.target.textContent = "Copy as CSV"), 2000);
   }),
+  inTable,
+  others[1],
+  backs[1],
+  hidden,
 );
 document.getElementById("detail-buttons").append(button("Back to the chart", () => glideTo("roofline", chartRoot)));
 showViews();
@@ -285,6 +321,7 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href^='#']");
   if (!link || event.defaultPrevented) return;
   const hash = link.getAttribute("href");
+  unfold(document.querySelector(hash));
   // In a frame that another page wrote, or with a base URL from it, the link would lead to that page or nowhere.
   if (location.protocol === "blob:" || link.href !== HERE + hash) {
     event.preventDefault();
