@@ -165,6 +165,26 @@ def test_the_page_explains_the_names_on_it_as_the_command_does(visit):
     assert texts["dram_roof"] == explain("dram_roof")
 
 
+def test_the_remark_on_doubted_verdicts_leads_to_what_its_caveats_mean(visit):
+    content = three_kernels()
+    content["summary"] |= {"doubted_frac": 0.5, "by_doubt": {"short_kernel": 0.5}}
+    browser = visit(content)
+    link = "document.querySelector('#summary a[href^=\"#caveat\"]')"
+    assert browser.run(f"{link}.parentElement.textContent") == (
+        "Verdicts are less certain for 50.0 % of GPU time: short kernel 50.0 %."
+    )
+    meaning = f"document.querySelector({link}.getAttribute('href')).nextElementSibling"
+    assert not browser.run(f"{meaning}.checkVisibility()")
+    browser.run(f"{link}.click()")
+    assert browser.run(f"{meaning}.checkVisibility()")
+    assert browser.run(f"{meaning}.textContent").startswith("Shorter than 20 µs")
+
+
+def test_the_idle_time_says_what_its_shares_are_of(visit):
+    browser = visit(ncuroof.read(COUNTED).analyse().to_dict())
+    assert browser.run("document.querySelector('.wall thead').textContent") == "GPUShare of 19.1 msTimeGaps"
+
+
 def test_launches_that_are_alike_can_be_looked_at_one_by_one(visit):
     alike = [kernel(id=number, short_name="alpha", duration_ns=1e5 * (number + 1)) for number in range(3)]
     group = document(alike[2])["groups"][0] | {"launches": [0, 1, 2], "n_launches": 3, "duration_ns": 6e5}
@@ -424,6 +444,7 @@ def heights(browser, selector):
 def test_on_a_narrow_screen_tables_of_names_and_of_idle_time_are_not_towers(visit):
     browser = visit(ncuroof.read(COUNTED).analyse().to_dict(), width=390)
     lines = heights(browser, ".ranges summary, .ranges li > div")
+    assert browser.run("(e => e.scrollWidth - e.clientWidth)(document.querySelector('.families'))") == 0
     assert lines
     assert max(lines) < 65  # the name on up to two lines, and below it the numbers
     texts = browser.run("[...document.querySelectorAll('.wall th[scope=row]')].map(e => e.clientWidth)")
