@@ -1,5 +1,6 @@
 // Which rows are visible: by search, verdict, finding, source, NVTX range, precision and GPU; and whether equal launches are grouped.
 
+const MOST_NAME = 80; // characters of a range's name in the status line
 const OUTER = 1; // in an entry of DATA.ranges, the line around it
 const NO_FILTER = { text: "", verdict: "", finding: "", family: "", range: "", precision: "", report: "", isChangedOnly: false };
 const filter = { ...NO_FILTER, device: null, isGrouped: true };
@@ -43,7 +44,7 @@ function rangePath(line) {
 /** A line's innermost range; for what is no range, such as the launches in none of those within one, that with the range around it. */
 function rangeName(line) {
   const [names, outer] = DATA.ranges[line];
-  const name = names.at(-1);
+  const name = names.at(-1).length > MOST_NAME ? `${names.at(-1).slice(0, MOST_NAME - 1)}…` : names.at(-1);
   return name.startsWith("(") && outer !== null ? `${rangeName(outer)} › ${name}` : name;
 }
 

@@ -280,6 +280,13 @@ def test_the_page_has_no_barriers_that_axe_finds(visit, scheme):
     assert violations(browser) == []
 
 
+def test_a_page_with_ranges_operators_and_idle_time_has_none_either(visit):
+    browser = visit(ncuroof.read(COUNTED).analyse().to_dict(), width=390)
+    browser.run("for (const part of document.querySelectorAll('details')) part.open = true; 1")
+    assert browser.run("document.querySelector('#operators') !== null")
+    assert violations(browser) == []
+
+
 def test_the_page_prints_to_sheets_with_all_of_its_rows(visit):
     many = [kernel(id=number, short_name=f"kernel_{number}") for number in range(400)]
     browser = visit(document(*many))

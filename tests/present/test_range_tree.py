@@ -260,6 +260,38 @@ def test_launches_of_a_range_are_shown_alone_and_the_way_back_leads_to_the_range
 
 
 @pytest.mark.browser
+def test_the_status_line_and_a_saved_picture_name_the_range_in_view(visit):
+    browser = visit(named(*STEP, launch("step/" + "x" * 400, 1e3), launch("step/y", 1e3)))
+    click(browser, "1 launch in backward › mm › gemm")
+    assert browser.run("document.getElementById('in-view').textContent").endswith(", in “gemm”")
+    browser.run(
+        "window.saved = []; URL.createObjectURL = blob => { window.saved.push(blob); return 'blob:none' };"
+        "HTMLAnchorElement.prototype.click = function () {}; 1"
+    )
+    browser.run(
+        "[...document.querySelectorAll('#chart-buttons button')].find(b => b.textContent === 'Save SVG').click()"
+    )
+    assert "in “gemm”</text>" in browser.run("window.saved[0].text()")
+    browser.run(
+        "{const s = document.getElementById('range-filter'); s.value = [...s.options].find(o => o.text.endsWith('xx')).value;"
+        "s.dispatchEvent(new Event('change'))}"
+    )
+    assert browser.run("document.getElementById('in-view').textContent").endswith(f", in “{'x' * 79}…”")
+
+
+@pytest.mark.browser
+def test_names_of_ranges_in_arabic_do_not_change_the_order_of_those_in_them(visit):
+    browser = visit(named(kernel(nvtx=["مرحبا", "x"])), "#k0")
+    browser.wait_for("document.querySelector('#detail .pairs') !== null")
+    for selector in (".ranges .name", "#detail .pairs dd:has(bdi + bdi)"):
+        lefts = browser.run(
+            f"[...document.querySelectorAll('{selector} bdi')].map(e => e.getBoundingClientRect().left)"
+        )
+        assert len(lefts) == 2
+        assert lefts[0] < lefts[1]
+
+
+@pytest.mark.browser
 def test_launches_in_none_of_the_inner_ranges_and_in_short_ones_are_shown_alone(visit):
     browser = visit(
         named(*STEP, launch("step/x", 1e3), launch("step/y", 1e3), launch("x › y", 50e3), launch("x/y", 60e3))
