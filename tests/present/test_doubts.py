@@ -32,9 +32,10 @@ def test_short_kernels_are_doubted_by_their_share_of_the_time() -> None:
 
 
 def test_little_time_is_no_remark_and_the_largest_doubts_come_first() -> None:
-    assert doubts_sentence(None, {}, "GPU time") == doubts_sentence(0.09, {"short_kernel": 0.09}, "GPU time") == ""
+    assert doubts_sentence({"doubted_frac": None, "by_doubt": {}}) == ""
+    assert doubts_sentence({"doubted_frac": 0.09, "by_doubt": {"short_kernel": 0.09}}) == ""
     shares = {"short_kernel": 0.5, "dram_closure": 0.3, "partial_gpu": 0.2, "above_roof": 0.1}
-    assert doubts_sentence(0.6, shares, "profiled GPU time") == (
+    assert doubts_sentence({"doubted_frac": 0.6, "by_doubt": shares, "weighting": {"covered_frac": 0.9}}) == (
         "verdicts are less certain for 60.0 % of profiled GPU time: short_kernel 50.0 %, dram_closure 30.0 %, partial_gpu 20.0 % "
         "(ncuroof explain NAME)"
     )

@@ -175,7 +175,7 @@ def _notes(analysed: Analysed, reports: Sequence[str], summary: Record) -> Itera
         failed_sentence(_names_of_failed(analysed)),
         *weighting_sentences(weighting),
         *not_the_run_sentences(weighting, command_lines),
-        doubts_sentence(summary["doubted_frac"], summary["by_doubt"], of_time),
+        doubts_sentence(summary),
     )
     return filter(None, notes)
 
