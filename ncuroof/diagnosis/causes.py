@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from ncuroof.diagnosis.conditions import all_hold
-from ncuroof.diagnosis.rules import DEFAULT, Finding, LatencyCause, Rules
+from ncuroof.diagnosis.finding import DEFAULT, Finding
+from ncuroof.diagnosis.rules import LatencyCause, Rules
 from ncuroof.metrics.formula import Formula
 from ncuroof.metrics.names import matches
 from ncuroof.tables import FINDINGS, WASTE_LEVELS, conform

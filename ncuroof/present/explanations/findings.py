@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ncuroof.diagnosis import load_rules
-from ncuroof.diagnosis.rules import Caveat, Finding
+from ncuroof.diagnosis.finding import Finding
+from ncuroof.diagnosis.rules import Caveat
 from ncuroof.metrics import Catalogue, load_catalogue
 from ncuroof.metrics.entries import ByLine
 from ncuroof.metrics.families import USER, load_families
