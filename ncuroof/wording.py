@@ -156,6 +156,12 @@ def share(value_frac: float | None) -> str:
     return f"{value_frac * 100:.1f} %" if abs(value_frac) < 100 else f"{float(f'{value_frac * 100:.3g}'):.0f} %"
 
 
+def at_most(value_frac: float) -> str:
+    """Return a share as an upper bound: "up to 83.4 %", "less than 0.1 %"."""
+    text = share(value_frac)
+    return f"less than {text[1:]}" if text.startswith("<") else f"up to {text}"
+
+
 def quantity(value: float | None, unit: str) -> str:
     """Return a value of a canonical quantity, given its unit in `profiles/metrics/`; an unknown unit is used as the symbol."""
     if unit == "ns":

@@ -10,6 +10,34 @@ function selectedPoints({ choice: { selected, view }, plane }) {
   return (selected?.points[view] ?? []).map(([level, precision, x, y]) => ({ level, precision, x: plane.x(x), y: plane.y(y) }));
 }
 
+/** The visible points of each precision, from left to right; precisions whose points lie in one place are one chain. */
+function chainsInView(points, plane) {
+  const chains = [];
+  for (const precision of new Set(points.map((point) => point.precision))) {
+    const inView = points.filter((point) => point.precision === precision && plane.contains(point.x, point.y)).sort((a, b) => a.x - b.x);
+    if (!inView.length) continue;
+    const isAtEndOf = (other) => Math.hypot(other.inView.at(-1).x - inView.at(-1).x, other.inView.at(-1).y - inView.at(-1).y) < LINE_PX;
+    const same = chains.find(isAtEndOf);
+    if (same) same.precisions.push(precision);
+    else chains.push({ inView, precisions: [precision] });
+  }
+  return chains;
+}
+
+/** Where the selected launch has points at several precisions: its name and the precision, at an end of their line. */
+function chainLabels({ choice: { selected }, plane }, points) {
+  if (new Set(points.map(({ precision }) => precision)).size < 2) return [];
+  const name = words(LAUNCHES.short[selected.position]);
+  return chainsInView(points, plane).flatMap(({ inView, precisions }) => {
+    const [left, right] = [inView[0], inView.at(-1)];
+    const ends = [{ x: right.x + RING_PX + 4, y: right.y, anchor: "start" }, { x: left.x - RING_PX - 4, y: left.y, anchor: "end" }];
+    const of = precisions.map((precision) => DATA.precisions[precision] ?? precision).join(", ");
+    const texts = NAME_LENGTHS.map((most) => `${name.length > most ? `${name.slice(0, most - 1)}…` : name} · ${of}`);
+    const places = texts.flatMap((text) => ends.map((end) => ({ ...end, text, angle: 0, length: textWidth(text) })));
+    return places.filter((place) => isWithin(boxesOf(place)[0], plane)).slice(0, 1);
+  });
+}
+
 /** The visible points of the selected launch, with a line per precision through all its points. */
 function selection(chart, points) {
   const { plane, choice, marks } = chart;

@@ -102,7 +102,7 @@ class Detail {
   }
 
   facts(rows) {
-    const pairs = rows.flatMap(([label, value]) => [make("dt", {}, this.words(label)), make("dd", {}, isolated(this.words(value)))]);
+    const pairs = rows.flatMap(([label, value]) => [make("dt", {}, this.words(label)), make("dd", {}, ...isolatedNames(this.words(value)))]);
     return make("dl", { class: "pairs" }, ...pairs);
   }
 

@@ -38,11 +38,17 @@ function gainOf(positions) {
   return positions.reduce((sum, position) => sum + (weighted(LAUNCHES.gain_ns, position) ?? 0), 0);
 }
 
-/** The launches that pass the filters, by GPU: the GPU where they save most first. */
+/** The time of launches, in sums. */
+function timeOfAll(positions) {
+  return positions.reduce((sum, position) => sum + (weighted(LAUNCHES.duration_ns, position) ?? 0), 0);
+}
+
+/** The launches that pass the filters, by GPU: first the GPU where they save most, or those of a range take most time. */
 function inViewByDevice() {
+  const worth = filter.range === "" ? gainOf : timeOfAll;
   const byDevice = new Map(allDevices().map((device) => [device, []]));
   LAUNCHES.device.forEach((device, position) => isInView(position) && byDevice.get(device).push(position));
-  return [...byDevice].filter(([, positions]) => positions.length).sort(([, a], [, b]) => gainOf(b) - gainOf(a));
+  return [...byDevice].filter(([, positions]) => positions.length).sort(([, a], [, b]) => worth(b) - worth(a));
 }
 
 /** A link to each other GPU on which launches pass the same filters; `focus` moves the focus, since the clicked link is gone. */
@@ -58,9 +64,9 @@ function linksToOtherDevices(focus) {
   });
 }
 
-/** Where else the launches of a thing to do are; nothing where all are on this GPU. */
+/** Where else the launches of a thing to do or of a range are; nothing where all are on this GPU. */
 function elsewhere() {
-  const links = filter.finding ? linksToOtherDevices(() => document.getElementById("device-filter").focus()) : [];
+  const links = filter.finding || filter.range !== "" ? linksToOtherDevices(() => document.getElementById("device-filter").focus()) : [];
   return links.length ? ["elsewhere: ", ...links.flatMap((link, index) => [index ? ", " : "", link])] : [];
 }
 

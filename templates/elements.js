@@ -23,6 +23,11 @@ function isolated(text) {
   return make("bdi", {}, text);
 }
 
+/** Names joined by " › ", such as nested NVTX ranges, each isolated: one in Arabic does not reverse their order. */
+function isolatedNames(text) {
+  return text.split(" › ").flatMap((name, index) => [...(index ? [" › "] : []), isolated(name)]);
+}
+
 /** The title of a verdict with its mark. */
 function verdictMark(name) {
   const mark = make("span", { class: "mark", "aria-hidden": "true" });

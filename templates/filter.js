@@ -1,6 +1,8 @@
 // Which rows are visible: by search, verdict, finding, source, NVTX range, precision and GPU; and whether equal launches are grouped.
 
-const NO_FILTER = { text: "", verdict: "", finding: "", family: "", range: "", precision: "", isChangedOnly: false };
+const MOST_NAME = 80; // characters of a range's name in the status line
+const OUTER = 1; // in an entry of DATA.ranges, the line around it
+const NO_FILTER = { text: "", verdict: "", finding: "", family: "", range: "", precision: "", report: "", isChangedOnly: false };
 const filter = { ...NO_FILTER, device: null, isGrouped: true };
 
 /** On the page of a comparison, the positions of launches of kernels that changed or were added. */
@@ -9,17 +11,41 @@ const changedPositions = new Set(DATA.changed.flatMap((position) => ROWS.groups.
 /** Whether a launch passes the filters, except that of the GPU. */
 function isInView(position) {
   const wanted = filter.text.trim().toLowerCase();
-  const range = filter.range === "" ? "" : DATA.ranges[filter.range];
-  const own = words(LAUNCHES.range[position]);
   return (
     (!filter.isChangedOnly || changedPositions.has(position)) &&
     (!filter.verdict || verdictOf(position) === filter.verdict) &&
     (!filter.finding || LAUNCHES.worth[position] === filter.finding) &&
     (!filter.family || LAUNCHES.family[position] === filter.family) &&
     (!filter.precision || LAUNCHES.precision[position] === filter.precision) &&
-    (filter.range === "" || own === range || own.startsWith(`${range} › `)) &&
+    (filter.report === "" || LAUNCHES.source[position] === Number(filter.report)) &&
+    (filter.range === "" || isInRange(position, Number(filter.range))) &&
     (!wanted || (/^#\d+$/.test(wanted) ? wanted === `#${LAUNCHES.id[position]}` : searchable(position).includes(wanted)))
   );
+}
+
+/** Whether a line of the NVTX ranges counts a launch: its own innermost one, or one around that. */
+function isInRange(position, range) {
+  let line = LAUNCHES.line[position];
+  while (line !== null && line !== range) line = DATA.ranges[line][OUTER];
+  return line === range;
+}
+
+/** The lines of the NVTX ranges, in their order on the page. */
+function linesOfRanges() {
+  return [...document.querySelectorAll("[data-range]")].map((link) => link.dataset.range);
+}
+
+/** A line of the NVTX ranges with those around it. */
+function rangePath(line) {
+  const [names, outer] = DATA.ranges[line];
+  return [...(outer === null ? [] : [rangePath(outer)]), ...names].join(" › ");
+}
+
+/** A line's innermost range; for what is no range, such as the launches in none of those within one, that with the range around it. */
+function rangeName(line) {
+  const [names, outer] = DATA.ranges[line];
+  const name = names.at(-1).length > MOST_NAME ? `${names.at(-1).slice(0, MOST_NAME - 1)}…` : names.at(-1);
+  return name.startsWith("(") && outer !== null ? `${rangeName(outer)} › ${name}` : name;
 }
 
 const searchTexts = [];
@@ -61,12 +87,15 @@ function inWords(rows) {
   const n = rows.reduce((sum, row) => sum + row.launches.length, 0);
   const frac = shareOfRun(timeOf(rows) ?? 0);
   const part = frac === null ? "" : `, ${share(frac)} of ${DATA.gpuTime}`;
+  const range = filter.range !== "" && `, in “${rangeName(filter.range)}”`;
   const finding = filter.finding && `, whose largest saving is “${DATA.findings[filter.finding]}”`;
+  const report = filter.report !== "" && `, of ${DATA.reports[filter.report]}`;
+  const which = [report, range, finding].filter(Boolean).join("");
   const all = LAUNCHES.id.length;
-  if (!LAUNCHES.n_represented) return `${n} of ${counted(all, "launch", "launches")}${part}${finding}`;
+  if (!LAUNCHES.n_represented) return `${n} of ${counted(all, "launch", "launches")}${part}${which}`;
   const stoodFor = rows.reduce((sum, row) => sum + row.n, 0);
   const recorded = counted(all, "profiled launch", "profiled launches");
-  return `${n === all ? recorded : `${n} of ${recorded}`} representing ${launchCount(Math.round(stoodFor))}${part}${finding}`;
+  return `${n === all ? recorded : `${n} of ${recorded}`} representing ${launchCount(Math.round(stoodFor))}${part}${which}`;
 }
 
 /** Set the given filters, reset all others, and update the controls. */
@@ -99,7 +128,8 @@ function filterControls(onChange) {
     ["Finding", "finding", met(LAUNCHES.worth, DATA.findings)],
     ["Source", "family", met(LAUNCHES.family, DATA.families)],
     ["Precision", "precision", met(LAUNCHES.precision, DATA.precisions)],
-    ["NVTX range", "range", DATA.ranges.length > 1 ? [["", "all"], ...DATA.ranges.map((range, index) => [String(index), range])] : []],
+    ["Report", "report", DATA.reports.length > 1 ? [["", "all"], ...DATA.reports.map((name, report) => [String(report), name])] : []],
+    ["NVTX range", "range", DATA.ranges.length > 1 ? [["", "all"], ...linesOfRanges().map((line) => [line, rangePath(line)])] : []],
   ];
   const hasGroups = ROWS.groups.length < ROWS.launches.length;
   return [

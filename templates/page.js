@@ -151,21 +151,48 @@ function showRows() {
   rows = rowsInView();
   document.getElementById("in-view").textContent = inWords(rows);
   document.getElementById("table-device").textContent = allDevices().length > 1 ? `on ${deviceLabel(filter.device)}` : "";
-  others.replaceChildren(...elsewhere());
-  clear.hidden = !isFiltering();
-  back.hidden = !filter.finding && !filter.range;
-  back.textContent = filter.finding ? "Back to what to do first" : "Back to NVTX ranges";
-  back.setAttribute("href", filter.finding ? "#actions" : "#ranges");
+  const isWholeRun = !isFiltering();
+  clear.hidden = isWholeRun;
+  for (const place of others) place.replaceChildren(...elsewhere());
+  for (const place of backs) place.replaceChildren(...wayBack());
+  inTable.textContent = isWholeRun ? "" : inWords(rows);
   table.show(rows);
+  showHidden();
   return showChart();
 }
 
-/** Show only the launches that an action counts, or of an NVTX range, on the chart and in the table: of the GPU with most of them. */
+/** A link to where the reader came from to the launches of a thing to do or of a range; nothing otherwise. */
+function wayBack() {
+  if (filter.finding) return [make("a", { href: "#actions" }, "Back to what to do first")];
+  return filter.range === "" ? [] : [make("a", { href: "#ranges" }, "Back to NVTX ranges")];
+}
+
+/** Say that the filters hide the row of the launch that the reader chose, if they do. */
+function showHidden() {
+  const position = state.isMarked ? state.selected : null;
+  const isHidden = position !== null && LAUNCHES.device[position] === filter.device && !rows.some(({ launches }) => launches.includes(position));
+  const show = () => {
+    clearFilters();
+    table.focus(table.indexOf(position));
+  };
+  hidden.replaceChildren(...(isHidden ? [`#${LAUNCHES.id[position]} is hidden by the filters. `, button("Clear filters", show)] : []));
+}
+
+function clearFilters() {
+  setFilters({});
+  showRows();
+}
+
+/**
+ * Show only the launches that an action counts, or of an NVTX range, on the chart and in the table: of the GPU where they save or take
+ * most. Of an action, go to the chart; of a range, to the table, as it says.
+ */
 function showOnly(filters) {
   setFilters(filters);
   const [[device] = [filter.device]] = inViewByDevice();
   changeDevice(device);
-  glideTo("roofline", document.getElementById("roofline-title"));
+  const section = filter.range === "" ? "roofline" : "kernels";
+  glideTo(section, document.getElementById(`${section}-title`));
 }
 
 /** Select a launch and put it into the address, so that links to it can be shared. */
@@ -187,6 +214,7 @@ function deselect() {
   if (!state.isMarked && !chart.imaginary) return;
   state.isMarked = false;
   table.mark(null);
+  showHidden();
   showWhatIf(chart, null, null);
   showChart();
 }
@@ -197,40 +225,9 @@ async function select(position, isMarked = true) {
   state.isMarked = isMarked;
   if (isMarked && LAUNCHES.device[position] !== filter.device) changeDevice(LAUNCHES.device[position]);
   if (isMarked) table.mark(position);
+  showHidden();
   await showDetail(position);
   await showChart();
-}
-
-/** Position of the launch that a hash such as #k12 names, or null. */
-function addressed(hash) {
-  const match = /^#k(\d+)$/.exec(hash);
-  const position = match ? LAUNCHES.id.indexOf(Number(match[1])) : -1;
-  return position < 0 ? null : position;
-}
-
-/** Follow the hash of the address or of a link: show the detail of the launch that it names, and go there. */
-async function followAddress(hash = location.hash) {
-  const position = addressed(hash);
-  if (position === null) return;
-  await select(position);
-  goTo("detail", document.getElementById("detail-title"));
-}
-
-/** Show the initial launch: that of the address, else the first of the table. */
-async function openFirst() {
-  if (addressed(location.hash) !== null) await followAddress();
-  else if (table.rows.length) await select(table.rows[0].position, false);
-}
-
-/** Scroll to a section of the page and focus an element of it. */
-function goTo(section, focused, behavior = "instant") {
-  document.getElementById(section).scrollIntoView({ behavior });
-  focused.focus({ preventScroll: true });
-}
-
-/** Scroll smoothly, so that the reader sees in which direction; at once where reduced motion is preferred. */
-function glideTo(section, focused) {
-  goTo(section, focused, matchMedia("(prefers-reduced-motion: reduce)").matches ? "instant" : "smooth");
 }
 
 function button(label, onClick) {
@@ -243,13 +240,15 @@ filter.device = deviceWithMostTime();
 state.view = deviceChart()?.opens ?? BARS;
 chooseView(state.view);
 const clear = button("Clear filters", () => {
-  setFilters({});
-  showRows();
+  clearFilters();
   document.getElementById("search").focus();
 });
-const others = make("span", { id: "elsewhere", class: "soft" });
-const back = make("a");
-document.getElementById("filters").append(...deviceControl(), ...filterControls(showRows), make("span", { id: "in-view", role: "status", class: "soft" }), others, clear, back);
+const hidden = make("span", { role: "status", class: "soft" });
+// Where else, and the way back: beside the filters, and at the table, where links from the ranges lead.
+const others = [make("span", { id: "elsewhere", class: "soft" }), make("span", { class: "soft" })];
+const backs = [make("span"), make("span")];
+const inTable = make("span", { class: "soft" });
+document.getElementById("filters").append(...deviceControl(), ...filterControls(showRows), make("span", { id: "in-view", role: "status", class: "soft" }), others[0], clear, backs[0]);
 for (const link of document.querySelectorAll("[data-finding], [data-range]")) {
   link.addEventListener("click", (event) => {
     event.preventDefault();
@@ -271,6 +270,10 @@ document.getElementById("table-buttons").append(
     event.target.textContent = isCopied ? "Copied" : "Saved";
     setTimeout(() => (event.target.textContent = "Copy as CSV"), 2000);
   }),
+  inTable,
+  others[1],
+  backs[1],
+  hidden,
 );
 document.getElementById("detail-buttons").append(button("Back to the chart", () => glideTo("roofline", chartRoot)));
 showViews();
@@ -281,6 +284,7 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href^='#']");
   if (!link || event.defaultPrevented) return;
   const hash = link.getAttribute("href");
+  unfold(document.querySelector(hash));
   // In a frame that another page wrote, or with a base URL from it, the link would lead to that page or nowhere.
   if (location.protocol === "blob:" || link.href !== HERE + hash) {
     event.preventDefault();

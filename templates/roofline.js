@@ -212,15 +212,17 @@ class RooflineChart {
     const boxesOfRoofs = ofRoofs.flatMap((label) => [...boxesOf(label), ...leaderBoxes(label)]);
     const ofRidges = ridgeLabels(this.meetings(), plane, boxesOfRoofs, lines);
     const points = selectedPoints(this);
+    const ofChains = chainLabels(this, points);
     const rings = points.map(({ x, y }) => ({ left: x - 20, right: x + 20, top: y - 20, bottom: y + 20 }));
     const hasFlats = roofs.filter(({ kind }) => kind === "compute").length > 1;
     const precision = ({ dot }) => (hasFlats && dot.precision ? ` · ${DATA.precisions[dot.precision]}` : "");
-    const ofDots = dotLabels(onPlane, plane, [...boxesOfRoofs, ...ofRidges.flatMap(boxesOf), ...rings], lines, precision);
+    const ofDots = dotLabels(onPlane, plane, [...boxesOfRoofs, ...[...ofRidges, ...ofChains].flatMap(boxesOf), ...rings], lines, precision);
     return [
       ...ofRoofs.flatMap((label) => this.roofLabel(label)),
       ...ofRidges.map((label) => this.label(label, colour("soft"), "ridge")),
       ...ofDots.map((label) => this.label(label, colour("ink"), "dot-label")),
       ...selection(this, points),
+      ...ofChains.map((label) => this.label(label, colour("ink"), "chain-label")),
       ...whatIfMarks(this),
     ];
   }

@@ -4,6 +4,22 @@ const ROW_PX = 28; // row height, as in page.css
 const MOST_WHOLE = 60; // up to this many rows, all are in the document, for printing and the browser's search
 const BEYOND_VIEW = 20;
 
+/** Where a launch belongs, in further columns of the CSV: they tell launches of one name apart. */
+const PLACES = {
+  grid: (position) => words(LAUNCHES.grid[position]),
+  block: (position) => words(LAUNCHES.block[position]),
+  nvtx_range: (position) => words(LAUNCHES.range[position]),
+  gpu: (position) => deviceLabel(LAUNCHES.device[position]),
+  report: (position) => DATA.reports[LAUNCHES.source[position]] ?? "",
+};
+const MOST_PLACES = 10; // of a row of several launches
+
+/** The different texts among these, as one. */
+function eachOnce(texts) {
+  const met = [...new Set(texts)];
+  return met.length > MOST_PLACES ? `${met.slice(0, MOST_PLACES).join("; ")}; ${met.length - MOST_PLACES} more` : met.join("; ");
+}
+
 class RowTable {
   constructor(table) {
     this.table = table;
@@ -91,14 +107,21 @@ class RowTable {
     return make("td", { class: kind, title: key === "finding" ? text : null }, text);
   }
 
-  /** Mark the row of the selected launch. */
+  /** Mark the row of the selected launch, and scroll to it within the table. */
   mark(position) {
     this.selected = position;
+    const index = this.indexOf(position);
+    if (index >= 0) this.scrollTo(index);
     for (const row of this.body.rows) {
       const isCurrent = this.rows[Number(row.dataset.index)]?.launches.includes(position);
       if (isCurrent) row.setAttribute("aria-current", "true");
       else row.removeAttribute("aria-current");
     }
+  }
+
+  /** The place of the row with a launch; -1 where the filters hide it. */
+  indexOf(position) {
+    return this.rows.findIndex(({ launches }) => launches.includes(position));
   }
 
   /** Arrow, Page, Home and End keys move between rows; Enter follows the focused link, as the browser does. */
@@ -113,13 +136,17 @@ class RowTable {
   }
 
   focus(index) {
+    this.scrollTo(index);
+    this.linkOf(index)?.focus({ preventScroll: true });
+  }
+
+  scrollTo(index) {
     const top = index * ROW_PX;
     const head = this.table.tHead.offsetHeight;
     const { scrollTop, clientHeight } = this.scroller;
     if (top < scrollTop) this.scroller.scrollTop = top;
     else if (top + ROW_PX + head > scrollTop + clientHeight) this.scroller.scrollTop = top + ROW_PX + head - clientHeight;
     this.fill();
-    this.linkOf(index)?.focus({ preventScroll: true });
   }
 
   linkOf(index) {
@@ -136,8 +163,8 @@ class RowTable {
     const units = { time: "time_ns", share: "share_frac", recoverable: "recoverable_ns", intensity: "dram_flop_per_byte" };
     const keys = this.headers.map((header) => header.dataset.key);
     const value = (row, key) => (key === "name" ? words(LAUNCHES.name[row.position]) : VALUES[key](row));
-    const lines = this.rows.map((row) => keys.map((key) => quoted(value(row, key))).join(","));
-    return [keys.map((key) => units[key] ?? key).join(","), ...lines].join("\n");
+    const lines = this.rows.map((row) => [...keys.map((key) => value(row, key)), ...Object.values(PLACES).map((of) => eachOnce(row.launches.map(of)))].map(quoted).join(","));
+    return [[...keys.map((key) => units[key] ?? key), ...Object.keys(PLACES)].join(","), ...lines].join("\n");
   }
 
   /** Put all rows into the document, for printing, or only those near the viewport. */

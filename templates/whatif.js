@@ -117,7 +117,7 @@ class WhatIf {
   sentence({ expected, least, most, limiter, isLimitAssumed }, recorded) {
     const between = most - least < 0.005 * most ? "" : `, between ${duration(least)} and ${duration(most)}`;
     const [ratio, word] = expected <= recorded ? [recorded / expected, "faster"] : [expected / recorded, "slower"];
-    const change = Math.abs(expected / recorded - 1) < 0.0005 ? "as recorded" : `${scaled(ratio)}× ${word}`;
+    const change = Math.abs(expected / recorded - 1) < 0.005 ? "as recorded" : `${scaled(ratio)}× ${word}`;
     return `Expected: ${duration(expected)}${between}; ${change}. Busiest resource: ${isLimitAssumed ? "an assumed " : ""}${DATA.targets.resources[limiter]}.`;
   }
 

@@ -55,6 +55,13 @@ def test_a_share_that_is_not_zero_does_not_look_like_zero(value_frac, written):
     assert wording.share(value_frac) == written
 
 
+@pytest.mark.parametrize(
+    ("value_frac", "written"), [(0.834, "up to 83.4 %"), (0.0004, "less than 0.1 %"), (0.0, "up to 0 %")]
+)
+def test_a_share_as_a_bound(value_frac, written):
+    assert wording.at_most(value_frac) == written
+
+
 def test_quantities_are_written_in_their_unit():
     assert wording.quantity(1056.0, "count") == "1056"
     assert wording.quantity(8_388_608.0, "count") == "8.39 M"

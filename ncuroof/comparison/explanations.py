@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ncuroof.comparison.effects import Slowdown
@@ -14,7 +14,7 @@ _FOLLOWS_RATIO = 1.1
 """A utilisation that moved by no more than this beyond its amount followed it."""
 
 _MOVED_RATIO = 1.05
-"""Bytes behind hits that differ by less are the same."""
+"""Bytes behind hits, and what a block takes, that differ by less are the same."""
 
 _AS_MUCH = 0.8
 """Of what a busy unit accounts for: an amount that accounts for so much of it says why it is busy."""
@@ -29,6 +29,7 @@ class QuantityChange:
         before, after: its values.
         accounts_for_frac: the share of the change of time that it can account for at most; None where it does not explain it.
         accompanies: whether it only moved with the time, as a utilisation of as much work has to.
+        because: what moved the other way and is why: its name, words, and values before and after.
     """
 
     quantity: str
@@ -38,6 +39,7 @@ class QuantityChange:
     after: float
     accounts_for_frac: float | None
     accompanies: bool = False
+    because: tuple[tuple[str, str, float, float], ...] = ()
 
     @property
     def explains(self) -> bool:
@@ -71,6 +73,7 @@ def changes(
             accompanies=time_change is not None
             and not explaining
             and _is_as_the_time(each, before, after, time_change, rules),
+            because=tuple(_causes(each, before, after)),
         )
         for each in moved
         if each in explaining or each.kind not in ("wait", "time")
@@ -80,6 +83,18 @@ def changes(
             found, key=lambda change: (-(change.accounts_for_frac or 0.0), not change.explains, not change.accompanies)
         )
     )
+
+
+def _causes(
+    explanation: Explanation, before: MatchedGroups, after: MatchedGroups
+) -> Iterator[tuple[str, str, float, float]]:
+    """Yield the quantities that are why another one is less, or more, with their values before and after."""
+    own = _ratio(before.value(explanation), after.value(explanation))
+    for name, words in explanation.because:
+        was, became = before.average(name), after.average(name)
+        ratio = _ratio(was, became)
+        if own and ratio and was and became and own * ratio < 0 and abs(ratio) >= math.log(_MOVED_RATIO):
+            yield name, words, was, became
 
 
 def _explaining(

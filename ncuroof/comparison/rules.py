@@ -91,6 +91,7 @@ class Explanation:
         misses: bytes behind a hit rate: without a change of these, hits cost or save nothing.
         through: quantities by which it changes the time.
         unless: quantities of which it only is the consequence.
+        because: quantities that make it less where they are more, each with its words.
     """
 
     quantity: str
@@ -107,6 +108,7 @@ class Explanation:
     misses: str | None = None
     through: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
+    because: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +126,8 @@ class ComparisonRules:
     def quantities(self) -> list[str]:
         """Return the quantities of kernels that comparing reads, each once."""
         explaining = [each.quantity for each in self.explanations]
-        busy = [name for each in self.explanations for name in each.busy]
-        return list(dict.fromkeys([*explaining, *busy, *STATE, *self.for_gates]))
+        behind = [name for each in self.explanations for name in (*each.busy, *dict(each.because))]
+        return list(dict.fromkeys([*explaining, *behind, *STATE, *self.for_gates]))
 
 
 @cache
@@ -150,7 +152,7 @@ def load_comparison_rules() -> ComparisonRules:
 
 def _stated(entry: Mapping[str, Any]) -> Explanation:
     values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
-    return Explanation(**values)
+    return Explanation(**values | {"because": tuple(entry.get("because", {}).items())})
 
 
 def _waits(raw: Mapping[str, Any]) -> Iterator[Explanation]:

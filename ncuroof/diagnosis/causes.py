@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from ncuroof.diagnosis.conditions import all_hold
-from ncuroof.diagnosis.rules import DEFAULT, Finding, LatencyCause, Rules
+from ncuroof.diagnosis.finding import DEFAULT, Finding
+from ncuroof.diagnosis.rules import LatencyCause, Rules
 from ncuroof.metrics.formula import Formula
 from ncuroof.metrics.names import matches
 from ncuroof.tables import FINDINGS, WASTE_LEVELS, conform
@@ -63,17 +64,18 @@ def add_latency_limiter(judged: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     places = range(len(rules.latency_causes))
     causes = judged.select(
         *(_gain_of(cause, rules, known).alias(f"gain.{place}") for place, cause in enumerate(rules.latency_causes)),
+        *(_weight_of(cause, rules, known).alias(f"weight.{place}") for place, cause in enumerate(rules.latency_causes)),
         *(_limiter_of(cause, rules).alias(f"limiter.{place}") for place, cause in enumerate(rules.latency_causes)),
         least=pl.when(pl.col("limiter.stall").is_null()).then(rules.least_without_stalls).otherwise(0),
-    ).with_columns(pl.max_horizontal(f"gain.{place}" for place in places).alias("gain.most"))
+    ).with_columns(pl.max_horizontal(f"weight.{place}" for place in places).alias("weight.most"))
     named = pl.coalesce(_named(place, rules.outweighs_earlier) for place in places)
     return judged.hstack(causes.select(named.alias("named")).unnest("named"))
 
 
 def _named(place: int, outweighs_earlier: float) -> pl.Expr:
     """Return limiter and gain of the cause at a place in the order, if it fires and is not too small to name it; else null."""
-    limiter, gain = pl.col(f"limiter.{place}"), pl.col(f"gain.{place}")
-    is_large = (gain * outweighs_earlier >= pl.col("gain.most")) & (gain >= pl.col("least"))
+    limiter, gain, weight = (pl.col(f"{name}.{place}") for name in ("limiter", "gain", "weight"))
+    is_large = (weight * outweighs_earlier >= pl.col("weight.most")) & (weight >= pl.col("least"))
     return pl.when(limiter.is_not_null() & (gain.is_null() | is_large)).then(
         pl.struct(limiter.alias("limiter.latency"), gain.alias(NAMED_GAIN))
     )
@@ -166,6 +168,11 @@ def _gain_of(cause: LatencyCause, rules: Rules, known: frozenset[str]) -> pl.Exp
     return _at_most(pl.max_horizontal(gains), [1 - pl.col("roofline.min_time_frac")])
 
 
+def _weight_of(cause: LatencyCause, rules: Rules, known: frozenset[str]) -> pl.Expr:
+    """Return the share of the duration by which a cause is compared with others: its gain, or its first step where that is less."""
+    return _at_most(_gain_of(cause, rules, known), [_value(cause.first_step, known)])
+
+
 def _of_launch(finding: Finding) -> list[pl.Expr]:
     """Return the share of the time in which blocks can run, which bounds a gain: launch overhead stays as it is.
 
@@ -191,7 +198,9 @@ def _reasons(finding: Finding) -> list[str]:
 
 
 def _rows(diagnosed: pl.LazyFrame, finding: Finding, rules: Rules, known: frozenset[str]) -> pl.LazyFrame:
-    is_found = pl.col(f"fires.{finding.id}")
+    is_found = pl.all_horizontal(
+        f"fires.{finding.id}", *(~pl.col(f"fires.{name}") for name in _covering(finding, rules))
+    )
     if finding.limiters:
         is_found = is_found & (pl.col("limiter").is_in(finding.limiters) | _any_cause(finding, rules))
     found = diagnosed.filter(is_found).with_columns(_gain_frac(finding, known).alias("gain_frac"))
@@ -215,12 +224,18 @@ def _rank(finding: Finding, rules: Rules) -> pl.Expr:
         return pl.lit(_OVERRIDES, pl.Int32)
     if finding.removes_launch or finding.stands_first:
         return pl.lit(_FIRST, pl.Int32)
-    names = {cause.limiter for cause in rules.latency_causes if cause.finding == finding.group}
+    groups = {finding.group, *(rules.findings[name].group for name in finding.covers)}
+    names = {cause.limiter for cause in rules.latency_causes if cause.finding in groups}
     limiters = _reasons(finding) if _STALL in names else sorted(names)
     names_limiter = (pl.col("verdict") == Verdict.LATENCY.value) & pl.col("limiter").is_in(limiters)
     return (
         pl.when(names_limiter).then(_NAMES_LIMITER).otherwise(_GENERAL if finding.is_general else _CAUSE).cast(pl.Int32)
     )
+
+
+def _covering(finding: Finding, rules: Rules) -> list[str]:
+    """Return the findings in whose place this one is not listed."""
+    return [other.id for other in rules.findings.values() if finding.id in other.covers]
 
 
 def _any_cause(finding: Finding, rules: Rules) -> pl.Expr:

@@ -17,6 +17,9 @@ N_ALIKE = ("launch.n_alike_threads", "launch.n_alike_blocks")
 MOST_EXECUTIONS, WIDE_CONFLICTS = "access.most_executions", "access.wide_conflict_frac"
 
 UNFUSED_BY_CODE, FP64_DIVISIONS = "arithmetic.fp32_unfused_by_code", "arithmetic.fp64_division_frac"
+LOADS_PER_FMA, CONVERSIONS_PER_FMA = "arithmetic.loads_per_multiply_add", "arithmetic.conversions_per_multiply_add"
+BEYOND_INTEGERS, GLOBAL_LOADS = "arithmetic.beyond_integers_by_code", "access.global_loads_by_code"
+_OF_OPERATIONS = (UNFUSED_BY_CODE, FP64_DIVISIONS, LOADS_PER_FMA, CONVERSIONS_PER_FMA, BEYOND_INTEGERS, GLOBAL_LOADS)
 
 ADJACENT_LOADS, LOCAL_ACCESSES = "access.adjacent_loads_frac", "access.local_by_code_frac"
 UNREAD_SHARED_STORES = "access.unread_shared_stores"
@@ -31,8 +34,7 @@ BY_CODE = (
     *N_ALIKE,
     MOST_EXECUTIONS,
     WIDE_CONFLICTS,
-    UNFUSED_BY_CODE,
-    FP64_DIVISIONS,
+    *_OF_OPERATIONS,
 )
 """The columns that `values_by_code` returns."""
 
@@ -172,10 +174,16 @@ def _wide_conflicts(instructions: pl.DataFrame) -> dict[str, pl.Expr]:
 
 
 def _arithmetic(report: RawReport) -> list[pl.Series]:
-    """Return UNFUSED_BY_CODE and FP64_DIVISIONS of each workload; null where its code is unknown or has no such arithmetic."""
+    """Return _OF_OPERATIONS of each workload; null where its code is unknown, or has no arithmetic of the kind in a divisor."""
     counts = report.operations or (None,) * report.workloads.height
-    found = [(None, None) if n is None else (_unfused(n), _divisions(n)) for n in counts]
-    return _columns((UNFUSED_BY_CODE, FP64_DIVISIONS), found)
+    unknown = (None,) * len(_OF_OPERATIONS)
+    return _columns(_OF_OPERATIONS, [unknown if n is None else _of_operations(n) for n in counts])
+
+
+def _of_operations(n: Mapping[str, int]) -> tuple[float | None, ...]:
+    n_loads, n_fma = n["global_load"] + n["shared_load"], n["ffma"] + n["dfma"]
+    per_fma = [each / n_fma if n_fma else None for each in (n_loads, n["conversion"])]
+    return _unfused(n), _divisions(n), *per_fma, n["beyond_integers"], n["global_load"]
 
 
 def _unfused(n: Mapping[str, int]) -> float | None:

@@ -24,8 +24,9 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
     """Return each kernel's roofline time and its side of the ridge.
 
     Roofline time is the duration times the largest of: DRAM's achieved over peak rate, each precision's achieved over peak
-    rate, and the utilisation of the arithmetic pipes whose work no FLOP counter shows (ALU and XU always; FMA, FP64, FP16
-    and tensor if their FLOPs were not collected). It is null unless both the DRAM part and the arithmetic part are known.
+    rate, and the utilisation of the arithmetic pipes whose work no FLOP counter shows (ALU, XU and integer multiply-adds
+    always; FMA, FP64, FP16 and tensor if their FLOPs were not collected). It is null unless both the DRAM part and the
+    arithmetic part are known.
     Of a debug build these pipes do not count: what fills them are moves that optimisation leaves out.
     A kernel has no side if a pipe without collected FLOPs is busier than the counted work.
 
@@ -55,10 +56,9 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
         .with_columns(pl.coalesce("dram_roof_frac", "utilisation.dram").alias("dram_frac"))
     )
     pipes = {pipe: _unless_debug_build(pl.col(f"utilisation.{pipe}")) for pipe in _ARITHMETIC_PIPES}
+    pipes["integer_fma"] = _unless_debug_build(_integer_multiply_adds())
     uncounted_pipes = {
-        pipe: pl.when(~pl.col(f"is_counted.{pipe}").fill_null(value=False)).then(
-            _unless_debug_build(_share_of_peak(pipe))
-        )
+        pipe: pl.when(~_is_counted(pipe)).then(_unless_debug_build(pl.col(f"utilisation.{pipe}")))
         for pipe in _PIPES_WITH_FLOP
     }
     uncounted = pl.max_horizontal(uncounted_pipes.values())
@@ -100,10 +100,22 @@ def _unless_debug_build(busy: pl.Expr) -> pl.Expr:
     return pl.when(is_debug_build).then(0.0).otherwise(busy)
 
 
-def _share_of_peak(pipe: str) -> pl.Expr:
-    """Return the largest share of its peak that a pipe's work can have reached: for FP32, the utilisation of the whole FMA pipe."""
-    busy = pl.col(f"utilisation.{pipe}")
-    return pl.coalesce("utilisation.fma_pipe", busy) if pipe == "fp32" else busy
+def _is_counted(pipe: str) -> pl.Expr:
+    return pl.col(f"is_counted.{pipe}").fill_null(value=False)
+
+
+def _integer_multiply_adds() -> pl.Expr:
+    """Return how long integer multiply-adds need the half of the FMA pipe that alone takes them, as a share of the duration.
+
+    Twice what that half was busier than the whole pipe: what it did and the other half did not. Where FP32 work was not counted
+    and this is most of what the half did, all of it: the work can have been integers. Null where the halves are not known apart.
+
+    Source: `arithmetic.integer_fma_frac` in profiles/metrics.
+    """
+    busier, whole = pl.col("utilisation.fp32"), pl.col("utilisation.fma_pipe")
+    beyond = pl.min_horizontal(2 * (busier - whole).clip(lower_bound=0), busier)
+    are_most = beyond >= busier / 2
+    return pl.when(whole.is_not_null()).then(pl.when(~_is_counted("fp32") & are_most).then(busier).otherwise(beyond))
 
 
 def _dram_fraction(bandwidth: pl.DataFrame) -> pl.DataFrame:

@@ -300,3 +300,32 @@ def test_what_explains_more_is_told_first_and_what_explains_little_with_its_part
     old, new = run(launch("a", 100.0, **before)), run(launch("a", 30.0, **after))
     (delta,) = compare(old, new).deltas
     assert change_sentence(delta) == "3.33× faster: DRAM bytes −80.0 %, instructions −50.0 % (at most 42.9 % of that)"
+
+
+@pytest.mark.parametrize(
+    ("taken", "words"),
+    [
+        ({"launch.n_registers_per_thread": (228.0, 128.0)}, " (registers per thread 228 → 128)"),
+        ({"launch.n_registers_per_thread": (128.0, 228.0)}, ""),  # more of them leave room for less
+        ({"launch.n_registers_per_thread": (128.0, 125.0)}, ""),
+        (
+            {"launch.n_registers_per_thread": (64.0, 32.0), "launch.shared_bytes_per_block": (98304.0, 49152.0)},
+            " (registers per thread 64 → 32; shared memory per block 98.3 kB → 49.2 kB)",
+        ),
+    ],
+)
+def test_occupancy_that_rose_says_what_blocks_take_less_of(taken: dict[str, tuple[float, float]], words: str) -> None:
+    sides = (
+        run(
+            launch(
+                "a",
+                us,
+                **LATENCY,
+                **{"occupancy.achieved_frac": frac},
+                **{name: values[side] for name, values in taken.items()},
+            )
+        )
+        for side, (us, frac) in enumerate(((200.0, 0.25), (100.0, 0.5)))
+    )
+    (delta,) = compare(*sides).deltas
+    assert change_sentence(delta) == f"2× faster: occupancy 25.0 % → 50.0 %{words}"

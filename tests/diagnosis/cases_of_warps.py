@@ -9,6 +9,14 @@ FLASH = "void flash::flash_fwd_kernel<Flash_fwd_kernel_traits<64, 128, 128, 4>>(
 CASES = [
     Case("debug_build", "unknown", None, {"check.debug_build": 1}, None, {"check.debug_build": (0,)}),
     Case("alike_threads", "memory", "dram", {"launch.n_alike_threads": 2}, None, {"launch.n_alike_threads": (1,)}),
+    Case(
+        "nothing_multiplied", "memory", "dram", {"arithmetic.beyond_integers_by_code": 0}, None,
+        {"arithmetic.beyond_integers_by_code": (1,)}, name="gemm(float *, float *, float *, int, int, int)",
+        other_names=(
+            "gemm(int *, int *, int *, int)", "gemm_init(float *)", "matmul_transpose(float *)", "im2col_gemm(float *)",
+            "attention_mask(float *)", "void gemm_splitk_reduce<float>(T1 *)", "matmul",
+        ),
+    ),
     Case("unread_shared_stores", "memory", "dram", {"access.unread_shared_stores": 1}, None, {"access.unread_shared_stores": (0,)}),
     Case(
         "grid_of_parameters", "latency", "grid",

@@ -29,7 +29,7 @@ _THING_TO_DO = re.compile(
     r"(?i)(?:Accumulate|Allocate|Allow|Alternate|Ask|Balance|Batch|Break|Bring|Build|Call|Check|Choose|Coalesce|"
     r"Collect|Combine|Compare|Configure|Convert|Create|Do|Draw|Fill|Fuse|Generate|Give|Have|"
     r"Instantiate|Issue|Keep|Launch|Leave|Let|Load|Look|Lower|Make|Mend|Move|Multiply|Order|Overlap|Pad|Pass|"
-    r"Process|Raise|Read|Reduce|Replay|Run|Scan|See|Send|Sort|Split|Spend|Spread|Store|Synchronise|Take|Try|Use|Wait|"
+    r"Process|Raise|Read|Reduce|Replay|Run|Scan|See|Send|Sort|Split|Spend|Spread|Stage|Store|Synchronise|Take|Try|Use|Wait|"
     r"Write)\b"
 )
 """Imperatives that an advice may begin with; a new one is to be read before it is added."""
@@ -246,6 +246,10 @@ NAMED = {
         "void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(LoadWithCast<1>)"
     ],
     "layout_copy": ["void at::native::(anonymous namespace)::CatArrayBatchedCopy<float>", "triton_poi_fused_cat_0"],
+    "nothing_multiplied": [
+        "gemm(float *, float *, float *, int, int, int)",
+        "void sgemm_naive<(int)32>(const float *)",
+    ],
     "remote_transfer": [
         "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096>)",
         "void vllm::cross_device_reduce_2stage<__nv_bfloat16, 8>(vllm::RankData *)",

@@ -137,3 +137,79 @@ def test_lanes_along_the_wrong_dimension_are_not_told_to_load_wider(stores: floa
     quantities = {"access.adjacent_loads_frac": 0.9, "access.scattered_stores_per_warp": stores}
     advice = FINDINGS["uncoalesced_global_access"].advice.text("user", quantities=quantities)
     assert advice.startswith("Load, and store, the neighbouring elements") is is_wide
+
+
+_CLEARS = {"access.global_loads_by_code": 0, "access.l2_input_share": 0.8}
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_clear"),
+    [
+        ({}, True),
+        ({"access.global_loads_by_code": 1}, False),
+        ({"access.global_loads_by_code": None}, False),  # a transpose has an input share of 0.94, too
+        ({"access.l2_input_share": 0.79}, False),  # it reads a texture
+    ],
+)
+def test_a_kernel_that_only_stores_is_not_told_of_loads_in_flight(
+    changed: dict[str, float | None], is_clear: bool
+) -> None:
+    advice = FINDINGS["little_work_per_thread"].advice.text(USER, quantities=_CLEARS | changed)
+    assert ("cudaMemsetAsync" in first_clause(advice)) == is_clear
+    assert ("loads are then in flight" in advice) != is_clear
+
+
+@pytest.mark.parametrize(
+    ("name", "is_all"),
+    [
+        ("void cub::DeviceReduceKernel<cub::DeviceReducePolicy<int>>(T1)", False),
+        ("void cub::DeviceReduceSingleTileKernel<cub::DeviceReducePolicy<int>>(T1)", False),
+        ("void cub::DeviceSegmentedReduceKernel<cub::DeviceReducePolicy<int>>(T1)", True),
+        ("void cub::DeviceReduceByKeyKernel<cub::DeviceReduceByKeyPolicy<int>>(T1)", True),
+    ],
+)
+@pytest.mark.parametrize("finding", ["small_grid", "tail_wave"])
+def test_a_reduction_of_everything_is_no_loop_over_parts(finding: str, name: str, is_all: bool) -> None:
+    advice = FINDINGS[finding].advice.text("cub", name)
+    assert advice.startswith("Use one call over all data") == is_all
+    assert ("transform_reduce" in advice) != is_all
+
+
+@pytest.mark.parametrize(
+    ("blocks_per_sm", "is_counted"), [(None, False), (0.5, False), (0.51, True), (3.9, True), (4.0, False)]
+)
+def test_blocks_of_half_the_size_are_no_cure_where_the_busiest_sm_gets_two(
+    blocks_per_sm: float | None, is_counted: bool
+) -> None:
+    """64 tiles on 80 SMs: 128 half tiles leave 48 SMs with two of them, as much work as before."""
+    advice = FINDINGS["small_grid"].advice.text(USER, quantities={"launch.blocks_per_sm": blocks_per_sm})
+    assert (
+        first_clause(advice).startswith("Launch at least as many blocks as there are SMs, in a multiple") == is_counted
+    )
+    assert ("smaller tiles" in first_clause(advice)) != is_counted
+
+
+@pytest.mark.parametrize(("conversions", "is_integer"), [(None, False), (0.09, False), (0.1, True)])
+def test_a_product_of_floats_is_not_told_of_8_bit_integers(conversions: float | None, is_integer: bool) -> None:
+    quantities = {"arithmetic.conversions_per_multiply_add": conversions}
+    assert ("__dp4a" in FINDINGS["idle_tensor_cores"].advice.text(USER, quantities=quantities)) == is_integer
+
+
+@pytest.mark.parametrize(
+    ("name", "shared_bytes", "start", "has_shuffles"),
+    [
+        ("matmul(float *)", 0.0, "Stage tiles of both operands in shared memory", False),
+        ("matmul(float *)", 0.9, "Stage tiles of both operands in shared memory", False),
+        ("matmul(float *)", 1.0, "Let each thread compute a larger, two-dimensional tile", True),
+        ("matmul(float *)", None, "Have each thread produce several results", True),
+        ("filter(float *)", 0.0, "Have each thread produce several results", True),
+    ],
+)
+def test_a_product_is_told_what_its_loads_need(
+    name: str, shared_bytes: float | None, start: str, has_shuffles: bool
+) -> None:
+    quantities = {"launch.own_shared_bytes_per_block": shared_bytes}
+    advice = FINDINGS["lsu_instructions"].advice.text(USER, name, quantities=quantities)
+    assert advice.startswith(start)
+    assert ("shuffles" in advice) == has_shuffles
+    assert ("constant memory" in advice) == advice.startswith("Have")

@@ -11,7 +11,7 @@ import ncuroof
 from ncuroof.diagnosis import diagnose, load_rules, unit_weights
 from ncuroof.diagnosis.causes import _CAUSE, _GENERAL, _outweighing, add_firing, add_latency_limiter, collect_findings
 from ncuroof.diagnosis.conditions import Condition
-from ncuroof.diagnosis.rules import Finding
+from ncuroof.diagnosis.finding import Finding
 from ncuroof.metrics import load_catalogue, measure
 from ncuroof.metrics.limiters import SENDS
 from ncuroof.present.explanations.quantity_label import quantity_label
@@ -24,6 +24,7 @@ IDS = list(RULES.findings)
 _NUDGE = 1e-3
 _UPWARD = (">", ">=", "not <")
 _NAMES = (
+    "gemm(float *, float *, float *, int, int, int)",
     "gemm_kernel",
     "fused_dropout_kernel",
     "conv2d_kernel",
@@ -485,6 +486,19 @@ def test_atomics_that_collide_stand_for_the_stall_that_they_cause() -> None:
 
 
 TAIL = {"occupancy.waves": 2.4, "occupancy.tail_frac": 0.21}
+FEW_FIT = {
+    "occupancy.waves": 4.0,
+    "occupancy.theoretical_frac": 0.5,
+    "occupancy.one_more_block_frac": 0.625,
+    "occupancy.next_limit_frac": 1.0,
+    "occupancy.resident_blocks": 4.0,
+    "occupancy.limit_registers": 4.0,
+}
+
+
+def _fit(theoretical_frac: float) -> dict[str, float]:
+    """Return an occupancy at which four blocks fit on an SM."""
+    return {"occupancy.theoretical_frac": theoretical_frac, "occupancy.one_more_block_frac": 1.25 * theoretical_frac}
 
 
 @pytest.mark.parametrize(
@@ -500,6 +514,15 @@ TAIL = {"occupancy.waves": 2.4, "occupancy.tail_frac": 0.21}
         ),  # it is not what the limiter would be called
         # 50 % of the warps fit: 1.5 times 50 % is no less than 70 %, and occupancy is looked for before stalls.
         (TAIL | {"occupancy.theoretical_frac": 0.5, "stalls.wait": 0.7, "limiter.stall": "wait"}, "occupancy"),
+        # One more block, where four fit, is a fifth of the time: less than 31 % over 1.5. It counts where registers are the limit.
+        (FEW_FIT | {"stalls.wait": 0.29, "limiter.stall": "wait", "limiter.stall_frac": 0.29}, "occupancy"),
+        (FEW_FIT | {"stalls.wait": 0.31, "limiter.stall": "wait"}, "wait"),
+        (FEW_FIT | {"occupancy.limit_registers": 5.0, "stalls.wait": 0.31, "limiter.stall": "wait"}, "occupancy"),
+        (FEW_FIT | _fit(0.26) | {"stalls.wait": 0.7, "limiter.stall": "wait"}, "wait"),
+        (
+            FEW_FIT | _fit(0.24) | {"stalls.wait": 0.7, "limiter.stall": "wait"},
+            "occupancy",
+        ),  # by 76 %, up to the next limit
         ({"occupancy.waves": 0.89, "stalls.wait": 0.32, "limiter.stall": "wait"}, "wait"),  # 11 % by the grid
         ({"occupancy.waves": 0.78, "stalls.wait": 0.32, "limiter.stall": "wait"}, "grid"),
         # a graph of 50 small kernels on an H100: 0.04 % of 132 SMs at a time, 5 % of the time if each worked alone
@@ -566,3 +589,25 @@ def test_of_about_equal_gains_that_of_the_limiter_counts(stalled: float, expecte
     row = row_for(RULES.findings["serial_loads"], **changed).with_columns(limiter=pl.lit("long_scoreboard"))
     rows = collect_findings(add_firing(row, RULES.findings.values()), RULES)
     assert rows.filter("is_most_worth")["finding"].to_list() == [expected]
+
+
+@pytest.mark.parametrize(
+    ("has_async_copy", "n_loads", "told"),
+    [
+        (1.0, 1.0, "two_stage_mainloop"),
+        (1.0, 3.0, "two_stage_mainloop"),
+        (1.0, 8.0, "two_stage_mainloop"),
+        (0.0, 1.0, "serial_loads"),
+        (0.0, 3.0, "stall_long_scoreboard"),
+        (0.0, 8.0, "stall_overlapping_loads"),
+    ],
+)
+def test_a_main_loop_without_asynchronous_copies_is_told_once(has_async_copy: float, n_loads: float, told: str) -> None:
+    waits = {"stalls.long_scoreboard": 0.4, "access.loads_by_code": n_loads, "device.has_async_copy": has_async_copy}
+    row = row_for(RULES.findings["two_stage_mainloop"], **waits)
+    row = row.with_columns(**{"limiter": pl.lit("long_scoreboard"), "limiter.stall": pl.lit("long_scoreboard")})
+    fired = add_firing(row, RULES.findings.values())
+    of_loads = {"two_stage_mainloop", "serial_loads", "stall_long_scoreboard", "stall_overlapping_loads"}
+    assert [name for name in found(row) if name in of_loads] == [told]
+    assert add_latency_limiter(fired, RULES)["limiter.latency"].item() == "long_scoreboard"
+    assert found(row)[0] == told  # it names the limiter

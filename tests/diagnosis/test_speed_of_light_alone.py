@@ -302,18 +302,22 @@ def test_what_is_full_on_the_sms_that_work_is_told_although_the_gpu_waits() -> N
     ]
 
 
-def test_fp32_work_takes_no_more_of_its_peak_than_both_halves_of_its_pipe() -> None:
+@pytest.mark.parametrize(
+    ("heavy", "whole", "by"),
+    [(78.0, 41.0, "integer_fma"), (78.0, 72.0, "fp32")],  # 74 and 12 % are integers
+)
+def test_the_busier_half_of_the_fma_pipe_is_a_bound_of_uncounted_work(heavy: float, whole: float, by: str) -> None:
     busy = SCATTERED | {
         "device__attribute_compute_capability_major": 8.0,
         "device__attribute_compute_capability_minor": 6.0,
         L1: 10.0,
         COMPUTE: 78.0,
-        f"sm__pipe_fmaheavy_cycles_active{PCT}": 78.0,  # integer multiply-adds among it
-        f"sm__pipe_fma_cycles_active{PCT}": 41.0,
+        f"sm__pipe_fmaheavy_cycles_active{PCT}": heavy,
+        f"sm__pipe_fma_cycles_active{PCT}": whole,
     }
     kernel = judged(busy)
     assert kernel["utilisation"]["fp32"] == pytest.approx(0.78)
-    assert kernel["min_time_ns"] == pytest.approx(0.41 * 6e6)
+    assert (kernel["min_time_ns"], kernel["min_time_by"]) == (pytest.approx(0.78 * 6e6), by)
 
 
 @pytest.mark.parametrize(("dram", "limiter"), [(82.0, "dram"), (80.0, "l1")])

@@ -438,6 +438,7 @@ BY_CODE = [
     "inlined_generator_setup",
     "local_memory",  # except of debug builds
     "local_memory_by_code",
+    "nothing_multiplied",
     "serial_loads",
     "stall_long_scoreboard",
     "stall_overlapping_loads",

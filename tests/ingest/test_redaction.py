@@ -231,9 +231,13 @@ _BY_CODE = (
     "stall_xu_queue",
     "stall_long_scoreboard",
     "stall_overlapping_loads",
+    "nothing_multiplied",
     "unread_shared_stores",
 )
-_ADVISED_BY_CODE = ("scattered_accesses", "uncoalesced_global_access", "uncoalesced_global_load")
+_ADVISED_BY_CODE = (
+    "idle_tensor_cores", "little_work_per_thread", "scattered_accesses", "uncoalesced_global_access", "uncoalesced_global_load",
+)  # fmt: skip
+_EVIDENCE_BY_CODE = "arithmetic.loads_per_multiply_add"
 EVERY = 6
 """Each sixth report of the corpus is compared here; all of them take minutes."""
 
@@ -333,6 +337,7 @@ def _analysis(path: Path) -> dict[str, Any]:
         each["access"].pop("adjacent_loads_frac")
         each["access"].pop("local_by_code_frac")
         each["access"].pop("unread_shared_stores")
+        each["access"].pop("global_loads_by_code")
         each["access"].pop("most_executions")
         each["access"].pop("most_idle_warp_frac")
         each["access"].pop("wide_conflict_frac")
@@ -342,6 +347,8 @@ def _analysis(path: Path) -> dict[str, Any]:
         each["arithmetic"].pop("fp32_unfused_frac")  # by the code where it was not counted
         each["arithmetic"].pop("fp32_unfused_by_code")
         each["arithmetic"].pop("fp64_division_frac")
+        for name in ("loads_per_multiply_add", "conversions_per_multiply_add", "beyond_integers_by_code"):
+            each["arithmetic"].pop(name)
         each["launch"].pop("n_alike_threads")
         each["launch"].pop("n_alike_blocks")
         each["findings"] = [finding for finding in each["findings"] if finding["id"] not in _BY_CODE]
@@ -350,6 +357,7 @@ def _analysis(path: Path) -> dict[str, Any]:
             finding.pop("is_most_worth")  # one that is known from the code may have been
             if finding["id"] in _ADVISED_BY_CODE:
                 finding.pop("advice")
+            finding["evidence"] = [each for each in finding["evidence"] if each["quantity"] != _EVIDENCE_BY_CODE]
     return found
 
 

@@ -12,6 +12,7 @@ LD, ST, LOCAL_LD, LOCAL_ST = (
 ASKED_LD, ASKED_ST, ASKED_ATOM, ASKED_RED = (
     f"l1tex__t_requests_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st", "atom", "red")
 )
+SHARE_ASKED = f"{ASKED_LD}.pct_of_peak_sustained_elapsed"
 LD_BYTES, ST_BYTES = (f"smsp__sass_average_data_bytes_per_sector_mem_global_op_{op}" for op in ("ld", "st"))
 COPY_ACCESS = "sm__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts_cache_access.sum"
 COPY_BYPASS = "sm__sass_l1tex_m_xbar2l1tex_read_bytes_mem_global_op_ldgsts_cache_bypass.sum"
@@ -118,6 +119,11 @@ ROWS: list[ByHand] = [
     ("access.excess_sectors_frac", {THEORETICAL: 400, IDEAL: 300}, 0.25),
     ("access.atomic_request_frac", REQUESTS, 0.25),  # 3 + 5 of 32
     ("access.requests_per_warp", {**REQUESTS, "launch__grid_size": 4, "launch__block_size": 33}, 4),  # 8 warps
+    # A request in each of 20 of 100 cycles, an LSU instruction in each of 80, or in every other one while the pipe is busy
+    *(("access.load_instruction_frac", {SHARE_ASKED: 20, LSU: 80, **chip(each)}, 0.25) for each in (80, 90)),
+    *(("access.load_instruction_frac", {SHARE_ASKED: 20, LSU: 80, **chip(each)}, 0.5) for each in (75, 86, 87, 89, 120)),
+    ("access.load_instruction_frac", {SHARE_ASKED: 20, LSU: 80, **chip(70)}, None),
+    ("access.load_instruction_frac", {SHARE_ASKED: 0, LSU: 0, **chip(80)}, None),
     ("access.l1_hit_frac", {"l1tex__t_sector_hit_rate.pct": 30}, 0.3),
     ("access.l2_hit_frac", {"lts__t_sector_hit_rate.pct": 40, "lts__request_total_sectors_hitrate_pct": 43}, 0.4),
     ("access.l2_hit_frac", {"lts__request_total_sectors_hitrate_pct": 43}, 0.43),

@@ -285,6 +285,24 @@ def test_the_code_says_how_much_of_the_arithmetic_is_of_a_kind(
     assert found["arithmetic.fp64_division_frac"].to_list() == [None, pytest.approx(division_frac)]
 
 
+@pytest.mark.parametrize(
+    ("operations", "loads", "conversions"),
+    [
+        ({"global_load": 58, "ffma": 29}, 2, 0),  # no register tiles
+        ({"global_load": 2, "shared_load": 24, "ffma": 64}, 26 / 64, 0),  # a column of eight results per thread
+        ({"global_load": 16, "dfma": 4, "ffma": 4, "conversion": 2}, 2, 0.25),
+        ({"global_load": 2, "conversion": 2}, None, None),
+    ],
+)
+def test_the_code_says_how_many_loads_and_conversions_a_multiply_add_takes(
+    operations: dict[str, int], loads: float | None, conversions: float | None
+) -> None:
+    found = measure([replace(raw_report({}, {}), operations=(None, NO_ARITHMETIC | operations))]).kernels
+    assert found["arithmetic.loads_per_multiply_add"].to_list() == [None, pytest.approx(loads)]
+    assert found["arithmetic.conversions_per_multiply_add"].to_list() == [None, pytest.approx(conversions)]
+    assert found["access.global_loads_by_code"].to_list() == [None, operations["global_load"]]
+
+
 def test_counters_of_arithmetic_come_before_the_code() -> None:
     rates = {
         f"smsp__sass_thread_inst_executed_op_f{kind}_pred_on.sum.per_cycle_elapsed": 1.0 for kind in ("add", "mul")

@@ -112,6 +112,10 @@ ROWS: list[ByHand] = [
     ("scheduler.compute_over_best", {COMPUTE: 38, **HALF_ACTIVE}, 0.8),
     ("scheduler.compute_over_best", {COMPUTE: 38, PIPES[1] + ELAPSED: 30, **HALF_ACTIVE}, 0.8),
     ("scheduler.compute_over_best", {COMPUTE: 36.8, PIPES[1] + ELAPSED: 36.8, **HALF_ACTIVE}, 0.8),  # FP64
+    *(("scheduler.partial_wave_busy_frac", {MEMORY: 10, COMPUTE: 12, WAVES: waves, **HALF_ACTIVE}, busy)
+      for waves, busy in ((0.9, 0.24), (1, None))),
+    ("scheduler.partial_wave_busy_frac", {MEMORY: 30, COMPUTE: 12, WAVES: 0.9, **HALF_ACTIVE}, 0.3),
+    ("scheduler.partial_wave_busy_frac", {MEMORY: 10, COMPUTE: 12, L1_BUSY: 20, WAVES: 0.9, **HALF_ACTIVE}, 0.4),
     ("scheduler.dram_busy_frac", {DRAM: 50.9, **HALF_ACTIVE}, 1),  # within what passes differ by
     ("scheduler.dram_busy_frac", {DRAM: 51.1, **HALF_ACTIVE}, 0.511),
     ("scheduler.dram_busy_frac", {DRAM: 60, **_active(150, 600), **A_THIRD_OF_SMS}, 0.8),

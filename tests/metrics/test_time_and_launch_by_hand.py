@@ -14,6 +14,10 @@ TO_SMS = "derived__lts__lts2xbar_bytes.sum.peak_sustained"
 STATIC, DYNAMIC = "launch__shared_mem_per_block_static", "launch__shared_mem_per_block_dynamic"
 LIMIT = "launch__occupancy_limit_"
 WARPS, PASCAL_WARPS = ("sm__warps_active.avg.pct_of_peak_sustained_active", "sm__active_warps_avg_per_active_cycle_pct")
+PER_SCHEDULER: Counters = {
+    "smsp__warps_active.avg.per_cycle_active": 7.5, "smsp__warps_active.avg.peak_sustained": 12, "launch__block_size": 97,
+    "launch__waves_per_multiprocessor": 1,
+}  # fmt: skip
 THEORETICAL = "sm__maximum_warps_per_active_cycle_pct"
 
 
@@ -106,6 +110,11 @@ ROWS: list[ByHand] = [
     # ---- occupancy
     ("occupancy.achieved_frac", {WARPS: 37, PASCAL_WARPS: 41}, 0.37),
     ("occupancy.achieved_frac", {PASCAL_WARPS: 41}, 0.41),
+    # 7.5 of a scheduler's 12 warps; a block of three leaves one scheduler without, and one block all but one SM
+    ("occupancy.achieved_frac", {**PER_SCHEDULER, WARPS: 37}, 0.37),
+    ("occupancy.achieved_frac", PER_SCHEDULER, 0.625),
+    ("occupancy.achieved_frac", {**PER_SCHEDULER, "launch__block_size": 96}, None),
+    ("occupancy.achieved_frac", {**PER_SCHEDULER, "launch__waves_per_multiprocessor": 0.9}, None),
     ("occupancy.theoretical_frac", {THEORETICAL: 75}, 0.75),
     ("occupancy.filled_frac", {THEORETICAL: 75, WARPS: 30}, 0.4),
     ("occupancy.waves", {"launch__waves_per_multiprocessor": 2.5}, 2.5),

@@ -43,7 +43,26 @@ def test_the_busiest_unit_has_room_while_blocks_can_run(busy_pct: float, headroo
         f"sm__throughput{PCT}": busy_pct,
         f"gpu__compute_memory_throughput{PCT}": 0.0,
     }
-    row = launched(40, waves=0.4, resident=1, duration_ns=1e6, active_frac=0.3, **counters)
+    row = launched(90, waves=0.9, resident=1, duration_ns=1e6, active_frac=0.9, **counters)
+    assert row["utilisation.headroom"] == pytest.approx(headroom)
+
+
+@pytest.mark.parametrize(
+    ("busy", "headroom"),
+    [
+        ({f"sm__throughput{PCT}": 15.0}, 0.5),  # 15 of the 30 % in which an SM has work
+        ({f"l1tex__throughput{PCT}": 24.0}, 0.2),
+        ({f"l1tex__throughput{PCT}": 30.3}, 0.0),  # within what passes differ by
+        (
+            {f"l1tex__throughput{PCT}": 31.0},
+            0.9,
+        ),  # more than there can be: it says nothing, and pipes work for 3 of 30 %
+        ({f"lts__throughput{PCT}": 45.0}, 0.5),  # of the 90 % in which blocks can run: L2 is not an SM's own
+    ],
+)
+def test_sms_without_work_are_no_room_for_what_the_others_wait_for(busy: dict[str, float], headroom: float) -> None:
+    counters = {f"sm__throughput{PCT}": 3.0, f"gpu__compute_memory_throughput{PCT}": 4.0, "sm__cycles_active.max": 9e4}
+    row = launched(30, waves=0.3, resident=1, duration_ns=1e6, active_frac=0.3, **counters | busy)
     assert row["utilisation.headroom"] == pytest.approx(headroom)
 
 
@@ -54,7 +73,7 @@ def test_less_waiting_leaves_l2_what_its_own_throughput_counts() -> None:
         f"gpu__compute_memory_throughput{PCT}": 17.1,
         f"lts__throughput{PCT}": 45.0,  # more than the memory's total: fills, and the fabric between partitions
     }
-    row = launched(40, waves=0.4, resident=1, duration_ns=1e6, active_frac=0.3, **counters)
+    row = launched(40, waves=0.4, resident=1, duration_ns=1e6, active_frac=0.8, **counters)
     assert row["utilisation.headroom"] == pytest.approx(0.5)  # of the 90 % of the time in which blocks can run
     assert row["utilisation.busiest"] == pytest.approx(0.172)  # what verdicts go by
 

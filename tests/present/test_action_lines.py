@@ -83,6 +83,25 @@ def test_the_first_actions_are_not_taken_for_all(n_actions: int, said_of_first: 
     assert together(run, is_listed=False) == "together at most 20.0 %"
 
 
+@pytest.mark.parametrize(
+    ("finding", "said"),
+    [
+        ("small_grid", "per unit of work, if more blocks run at once"),
+        ("tail_wave", "of its time"),
+        ("of another version", "of its time"),
+    ],
+)
+def test_what_needs_more_work_is_no_share_of_the_present_time(finding: str, said: str) -> None:
+    assert actions.of_what({"id": finding}) == said
+
+
+def test_next_to_nothing_is_saved_in_plain_words() -> None:
+    run = _run(2, joint_frac=0.2)
+    run["summary"]["outlook"]["n_first"] = 1
+    run["actions"][1]["share_frac"] = 0.0003
+    assert "one more saves less than 0.1 %" in actions.outlook(run).in_total
+
+
 @pytest.mark.parametrize("is_beyond", [True, False])
 def test_gains_past_the_roofline_say_that_it_moves(is_beyond: bool) -> None:
     said = actions.outlook(_run(1, is_beyond_roofline=is_beyond)).beyond_roofline

@@ -384,6 +384,7 @@ def comparison(after):
         "verdict": ["latency", "memory"],
         "changes": [],
         "lines": [],
+        "findings": None,
         "obstacle": None,
         "is_counted_otherwise": False,
     }
@@ -418,6 +419,7 @@ def comparison(after):
         "before": side | {"label": "runs/run-a.ncu-rep"},
         "after": side | {"label": "runs/run-b.ncu-rep"},
         "summary": summary,
+        "is_chosen": False,
         "comparable": {"time": True, "reasons": [], "remarks": []},
         "matches": [match],
         "added": [],

@@ -178,6 +178,11 @@ def test_a_finding_says_which_others_it_replaces() -> None:
     assert said in explain("uncoalesced_global_access").splitlines()
 
 
+@pytest.mark.parametrize("name", ["serial_loads", "stall_long_scoreboard", "stall_overlapping_loads"])
+def test_a_finding_says_which_other_is_told_in_its_place(name: str) -> None:
+    assert "  two_stage_mainloop does not apply, which says the same in particular" in explain(name).splitlines()
+
+
 def test_words_lead_on_to_what_is_explained() -> None:
     words = load_terms()
     assert {"roofline", "wave", "mfu"} <= set(words)

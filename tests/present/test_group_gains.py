@@ -27,3 +27,30 @@ def test_launches_of_a_group_save_what_they_save_together() -> None:
     (line,) = brief(Reports((report,)).analyse()).kernels
     # Until DRAM is 98 % busy: 1 - 70 / 98 of 1 ms and 1 - 80 / 98 of 3 ms are 0.837 ms of 4 ms; the longer launch alone has 18.4 %.
     assert (line.n_launches, line.gain) == (2, "up to 20.9 % of its time")
+
+
+def test_more_blocks_at_once_save_time_per_unit_of_work_alone() -> None:
+    small = _copy(1e6, 20.0) | {"launch__waves_per_multiprocessor": 0.25}
+    (line,) = brief(Reports((raw_report(small, names=["copy"]),)).analyse()).kernels
+    # DRAM is busy for less of the time than the 25 % of the places for blocks that are taken.
+    assert line.gain.startswith("up to 75.0 % per unit of work, if more blocks run at once")
+
+
+def test_beside_another_type_stands_what_is_saved_in_the_present_one() -> None:
+    rates = {"add": 25.0, "mul": 30.0, "fma": 20.0}
+    counted = {
+        f"smsp__sass_thread_inst_executed_op_d{kind}_pred_on.sum.per_cycle_elapsed": rate
+        for kind, rate in rates.items()
+    }
+    slow = _copy(1e6, 1.0) | counted | {
+        f"sm__throughput{PCT}": 80.0,
+        f"sm__pipe_fp64_cycles_active{PCT}": 80.0,
+        "sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained": 6400.0,
+        "sm__sass_thread_inst_executed_op_dfma_pred_on.sum.peak_sustained": 100.0,
+    }  # fmt: skip
+    (line,) = brief(Reports((raw_report(slow, names=["simulate"]),)).analyse()).kernels
+    assert line.advice.startswith("Use FP32 where the accuracy allows it")
+    # 1 of 64 remains in FP32; of 75 instructions in FP64, 25 additions could fuse with a multiplication each.
+    assert line.gain == (
+        "up to 98.4 % of its time; with its type kept, up to 33.3 %: FP64 additions and multiplications are not fused into FMAs"
+    )

@@ -102,7 +102,10 @@ def test_documents_that_know_nothing_render(name):
 def test_a_simulated_report_says_so():
     source = document()["sources"][0]
     sentence = "simulated report: written by ncuroof, not recorded on a GPU"
-    assert sentence in render_page(document(kernel(), sources=[source, source | {"simulated": True}]))
+    assert sentence in render_page(document(kernel(), sources=[source | {"simulated": True}]))
+    two = render_page(document(kernel(), sources=[source, source | {"file": "toy.ncu-rep", "simulated": True}]))
+    assert 'simulated report <bdi class="name">toy.ncu-rep</bdi>: written by ncuroof, not recorded on a GPU' in two
+    assert sentence not in render_page(document(kernel(), sources=[source]))
     assert sentence not in render_page(document(kernel()))
 
 

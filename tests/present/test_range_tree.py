@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from ncuroof.present.page.numbered_names import alike
 from ncuroof.present.page.range_tree import range_tree
+from tests.present.barriers import violations
 from tests.present.documents import document, kernel
 
 OUTSIDE = "(outside any range)"
@@ -16,9 +18,22 @@ def launch(path, duration_ns, **changes):
     return kernel(nvtx=path.split("/") if path else [], duration_ns=duration_ns, recoverable_ns=half, **changes)
 
 
+def numbered(*kernels):
+    return [each | {"id": number} for number, each in enumerate(kernels)]
+
+
 def tree(*kernels):
-    numbered = [each | {"id": number} for number, each in enumerate(kernels)]
-    return range_tree(document(*numbered))
+    return range_tree(document(*numbered(*kernels)))
+
+
+def counted(ranges, index):
+    """Return the launches that a line's link leads to: those whose innermost line is this one, or in it."""
+    outer = [place.outer for place in ranges.places]
+
+    def is_within(line):
+        return line == index or (line is not None and is_within(outer[line]))
+
+    return [position for position, line in enumerate(ranges.line_by_launch) if is_within(line)]
 
 
 def drawn(lines, depth=0):
@@ -87,18 +102,71 @@ def test_only_outer_ranges_of_a_tenth_of_the_time_are_open():
     assert (a.is_open, b0.is_open, b0.inner[0].is_open) == (True, True, False)
 
 
-def test_short_ranges_are_one_line():
+def test_short_ranges_are_one_line_that_opens():
     # 0.2 % of 1 ms are 2 µs.
-    lines = tree(
-        launch("long", 990e3), launch("a", 2e3), launch("b", 1.9e3), launch("c", 1.9e3), launch("", 4.2e3)
-    ).lines
-    assert [line.name for line in lines] == ["long", OUTSIDE, "a", "(2 shorter ranges)"]
-    assert (lines[3].duration, lines[3].launches, lines[3].index) == ("3.80 µs", "2", None)
+    ranges = tree(launch("long", 990e3), launch("a", 2e3), launch("b", 1.9e3), launch("c", 1.5e3), launch("", 4.6e3))
+    lines = ranges.lines
+    assert [line.name for line in lines] == ["long", OUTSIDE, "(2 others)", "a"]  # 3.4 µs, before the 2 µs of a
+    assert (lines[2].duration, lines[2].launches, lines[2].is_open) == ("3.40 µs", "2", False)
+    assert [line.name for line in lines[2].inner] == ["b", "c"]
+    assert counted(ranges, lines[2].index) == [2, 3]
 
 
-def test_of_many_ranges_the_twenty_longest_have_lines():
-    lines = tree(*(launch(f"r{number}", 1000.0 + number) for number in range(25))).lines
-    assert [line.name for line in (*lines[:2], *lines[19:])] == ["r24", "r23", "r5", "(5 shorter ranges)"]
+def test_a_single_short_range_has_a_line_of_its_own():
+    lines = tree(launch("long", 990e3), launch("a", 1e3)).lines
+    assert [line.name for line in lines] == ["long", "a"]
+
+
+WORDS = [f"{first}{second}" for first in "abcde" for second in "vwxyz"]
+"""25 names that differ in more than a number."""
+
+
+def test_of_many_ranges_the_twenty_longest_have_lines_and_the_others_open():
+    lines = tree(*(launch(name, 2000.0 - 50 * number) for number, name in enumerate(WORDS))).lines
+    # The times fall by more than 2 % from one to the next; the last five of 1000, 950, 900, 850 and 800 ns have the largest sum.
+    assert [line.name for line in lines] == ["(5 others)", *WORDS[:20]]
+    assert [line.name for line in lines[0].inner] == WORDS[20:]
+    assert (lines[0].duration, lines[0].launches) == ("4.50 µs", "5")
+
+
+def test_ranges_that_differ_only_in_a_number_are_one_line_that_opens():
+    steps = [launch(f"step {number}/{part}", 1e3) for number in range(30) for part in ("forward", "backward")]
+    merged, other = tree(*steps, launch("evaluate", 5e3)).lines
+    assert (merged.name, merged.duration, merged.launches) == ("step 0 to 29 (30 ranges)", "60.0 µs", "60")
+    assert merged.is_open
+    rest, *first = merged.inner
+    assert (rest.name, rest.launches) == ("(10 others)", "20")
+    assert [line.name for line in first] == [
+        f"step {number}" for number in range(20)
+    ]  # equal ones, in the order in which they ran
+    assert [line.name for line in first[0].inner] == ["forward", "backward"]
+    assert other.name == "evaluate"
+
+
+def test_few_ranges_that_differ_only_in_a_number_have_lines_of_their_own():
+    lines = tree(*(launch(f"step {number}", 1e3) for number in range(20))).lines
+    assert [line.name for line in lines] == [f"step {number}" for number in range(20)]
+
+
+def test_names_are_alike_that_differ_in_one_number():
+    assert alike(["layer0.mlp", "layer2.mlp", "layer10.mlp", "layer3.attn"]) == {
+        "layer0 to 10.mlp": ["layer0.mlp", "layer2.mlp", "layer10.mlp"]
+    }
+    assert alike(["layer0", "layer1"]) == {}  # only two
+    assert alike(["[1, 2]", "[1, 3]", "[2, 4]"]) == {}  # two numbers differ
+    assert alike(["a", "b", "c"]) == {}
+    assert list(alike([f"v{'1' * 6000}{number}" for number in range(3)])) == [f"v{'1' * 6000}0 to 2"]
+
+
+def test_ranges_of_about_equal_time_are_in_the_order_in_which_they_ran():
+    lines = tree(launch("late", 100e3), launch("first", 1.0e6), launch("second", 1.019e6), launch("third", 1.1e6)).lines
+    assert [line.name for line in lines] == ["third", "first", "second", "late"]  # 1.9 % apart, and 7.4 %
+
+
+def test_a_page_has_hundreds_of_lines_at_most():
+    lines = drawn(tree(*(launch(f"{a}/{b}/{c}", 1e3) for a in WORDS for b in WORDS for c in "pq")).lines)
+    assert 300 < len(lines) < 600
+    assert (0, "av", "4.0 %", "50") in lines
 
 
 def test_ranges_nested_thousands_deep_have_a_tree():
@@ -112,18 +180,39 @@ def test_a_run_without_ranges_has_no_tree():
     assert tree(launch("", 1e3)).lines == ()
 
 
-def test_lines_know_their_place_among_the_paths():
-    ranges = tree(*STEP)
-    assert list(ranges.paths) == [
-        "step",
-        "step › backward › mm › gemm",
-        "step › forward",
-        "step › forward › mm",
-        "step › forward › relu",
+def test_each_line_counts_the_launches_that_its_link_leads_to():
+    ranges = tree(*STEP, launch("step/forward", 10e3, failed=True))
+    step, outside = ranges.lines
+    assert counted(ranges, step.index) == [0, 1, 2, 3, 4]
+    assert counted(ranges, outside.index) == [5]
+    backward, forward = step.inner
+    assert counted(ranges, backward.index) == [4]
+    assert [(line.name, counted(ranges, line.index)) for line in forward.inner] == [
+        ("mm", [0, 1]),
+        ("relu", [2]),
+        ("(in none of these)", [3]),
     ]
-    forward = ranges.lines[0].inner[1]
-    assert ranges.paths[forward.index] == "step › forward"
-    assert forward.inner[2].index is None
+    assert ranges.line_by_launch[6] is None  # it failed, and is in no sum
+
+
+def test_a_range_without_a_name_is_no_other():
+    ranges = tree(
+        launch("", 5e3), *(kernel(nvtx=path, duration_ns=1e3) for path in ([""], ["", "x"], ["a"], ["a", ""]))
+    )
+    launches = {line.name: counted(ranges, line.index) for line in ranges.lines}
+    assert launches == {OUTSIDE: [0], "(unnamed)": [1, 2], "a": [3, 4]}
+
+
+def test_ranges_of_several_reports_are_told_apart():
+    content = document(*numbered(launch("step", 3e3), launch("step", 2e3, source=1), launch("", 1e3, source=1)))
+    first = content["sources"][0]
+    lines = range_tree(content | {"sources": [first | {"file": "a"}, first | {"file": "b"}]}).lines
+    assert drawn(lines) == [
+        (0, "a › step", "50.0 %", "1"),
+        (0, "b", "50.0 %", "2"),
+        (1, "step", "33.3 %", "1"),
+        (1, "(in none of these)", "16.7 %", "1"),
+    ]
 
 
 def test_names_without_text_and_with_control_characters_can_be_read():
@@ -132,36 +221,149 @@ def test_names_without_text_and_with_control_characters_can_be_read():
     assert second.name == "(unnamed)"
 
 
+NAMES = "[...document.querySelectorAll('#table tbody th')].map(th => th.textContent)"
+
+
+def click(browser, label):
+    browser.run(f"[...document.querySelectorAll('.ranges a')].find(a => a.ariaLabel === '{label}').click()")
+
+
+def named(*kernels):
+    """Return a document of launches that are called k0, k1 and so on."""
+    return document(*(each | {"short_name": f"k{each['id']}"} for each in numbered(*kernels)))
+
+
 @pytest.mark.browser
 def test_launches_of_a_range_are_shown_alone_and_the_way_back_leads_to_the_ranges(visit):
-    browser = visit(document(*(each | {"id": number, "short_name": f"k{number}"} for number, each in enumerate(STEP))))
-    names = "[...document.querySelectorAll('#table tbody th')].map(th => th.textContent)"
-    click = "[...document.querySelectorAll('.ranges a')].find(a => a.closest('summary, li').textContent.startsWith('{}')).click()"
-    browser.run(click.format("forward"))
-    assert sorted(browser.run(names)) == ["k0", "k1", "k2", "k3"]
+    browser = visit(named(*STEP))
+    click(browser, "4 launches in forward")
+    assert sorted(browser.run(NAMES)) == ["k0", "k1", "k2", "k3"]
+    assert browser.run("document.activeElement.id") == "kernels-title"  # where the text says that the link leads
+    assert "4 of 6 launches" in browser.run("document.getElementById('in-view').textContent")
+    assert browser.run("document.getElementById('in-view').textContent").endswith(", in “forward”")
+    assert browser.run("document.getElementById('range-filter').selectedOptions[0].text") == "step › forward"
+    assert browser.run("[...document.getElementById('range-filter').options].slice(1, 4).map(o => o.text)") == [
+        "step",
+        "step › backward › mm › gemm",
+        "step › forward",
+    ]
     back = "[...document.querySelectorAll('#filters a')].find(a => a.textContent === 'Back to NVTX ranges')"
     assert browser.run(f"{back}.getAttribute('href')") == "#ranges"
-    assert not browser.run(f"{back}.hidden")
+    # Said at the table, too, as the filters are out of sight there.
+    at_table = browser.run("[...document.querySelectorAll('#table-buttons > *')].map(e => e.textContent)")
+    assert at_table[1:4] == ["4 of 6 launches, 30.0 % of GPU time, in “forward”", "", "Back to NVTX ranges"]
     browser.run(
         "[...document.querySelectorAll('#filters button')].find(b => b.textContent === 'Clear filters').click()"
     )
-    assert len(browser.run(names)) == 6
-    assert browser.run("[...document.querySelectorAll('#filters a')].every(a => a.hidden)")
+    assert len(browser.run(NAMES)) == 6
+    assert browser.run("document.querySelectorAll('#filters a, #table-buttons a').length") == 0
+
+
+@pytest.mark.browser
+def test_the_status_line_and_a_saved_picture_name_the_range_in_view(visit):
+    browser = visit(named(*STEP, launch("step/" + "x" * 400, 1e3), launch("step/y", 1e3)))
+    click(browser, "1 launch in backward › mm › gemm")
+    assert browser.run("document.getElementById('in-view').textContent").endswith(", in “gemm”")
+    browser.run(
+        "window.saved = []; URL.createObjectURL = blob => { window.saved.push(blob); return 'blob:none' };"
+        "HTMLAnchorElement.prototype.click = function () {}; 1"
+    )
+    browser.run(
+        "[...document.querySelectorAll('#chart-buttons button')].find(b => b.textContent === 'Save SVG').click()"
+    )
+    assert "in “gemm”</text>" in browser.run("window.saved[0].text()")
+    browser.run(
+        "{const s = document.getElementById('range-filter'); s.value = [...s.options].find(o => o.text.endsWith('xx')).value;"
+        "s.dispatchEvent(new Event('change'))}"
+    )
+    assert browser.run("document.getElementById('in-view').textContent").endswith(f", in “{'x' * 79}…”")
+
+
+@pytest.mark.browser
+def test_names_of_ranges_in_arabic_do_not_change_the_order_of_those_in_them(visit):
+    browser = visit(named(kernel(nvtx=["مرحبا", "x"])), "#k0")
+    browser.wait_for("document.querySelector('#detail .pairs') !== null")
+    for selector in (".ranges .name", "#detail .pairs dd:has(bdi + bdi)"):
+        lefts = browser.run(
+            f"[...document.querySelectorAll('{selector} bdi')].map(e => e.getBoundingClientRect().left)"
+        )
+        assert len(lefts) == 2
+        assert lefts[0] < lefts[1]
+
+
+@pytest.mark.browser
+def test_launches_in_none_of_the_inner_ranges_and_in_short_ones_are_shown_alone(visit):
+    browser = visit(
+        named(*STEP, launch("step/x", 1e3), launch("step/y", 1e3), launch("x › y", 50e3), launch("x/y", 60e3))
+    )
+    click(browser, "1 launch in (in none of these)")
+    assert browser.run(NAMES) == ["k3"]
+    assert browser.run("document.getElementById('in-view').textContent").endswith(", in “forward › (in none of these)”")
+    click(browser, "2 launches in (2 others)")
+    assert sorted(browser.run(NAMES)) == ["k6", "k7"]
+    click(browser, "1 launch in (outside any range)")
+    assert browser.run(NAMES) == ["k5"]
+    # One range whose name looks like two.
+    browser.run(
+        "[...document.querySelectorAll('.ranges a')].findLast(a => a.ariaLabel === '1 launch in x › y').click()"
+    )
+    assert browser.run(NAMES) == ["k8"]
+
+
+@pytest.mark.browser
+def test_launches_of_a_range_on_other_gpus_are_not_forgotten(visit):
+    on_second = [launch("step/forward", 300e3, device=1), launch("step/forward", 10e3, device=1)]
+    content = named(launch("step/forward", 100e3), launch("step/optimizer", 500e3), *on_second)
+    content["devices"] = [content["devices"][0], content["devices"][0] | {"name": "other"}]
+    browser = visit(content)
+    click(browser, "3 launches in forward")
+    assert sorted(browser.run(NAMES)) == ["k2", "k3"]  # the GPU on which the range takes most of its time
+    assert (
+        browser.run("document.getElementById('elsewhere').textContent")
+        == "elsewhere: 1 launch on GPU 0: NVIDIA Imaginary"
+    )
+    browser.run("document.querySelector('#elsewhere a').click()")
+    assert browser.run(NAMES) == ["k0"]
 
 
 @pytest.mark.browser
 def test_a_range_opens_by_its_key_and_its_numbers_stay_in_their_columns(visit):
     launches = (launch(f"a/b{n}/c{m}", 1e3 + n) for n in range(12) for m in range(2))
-    browser = visit(document(*(each | {"id": number} for number, each in enumerate(launches))))
+    browser = visit(document(*numbered(*launches)))
     shown = "[...document.querySelectorAll('.ranges li')].filter(e => e.checkVisibility()).length"
     assert browser.run(shown) == 13
     browser.run("document.querySelector('.ranges ul ul summary').focus()")
     browser.press("Enter")
     assert browser.run(shown) == 15
-    right_edges = (
-        "[...document.querySelectorAll('.ranges span:nth-child(3)')].filter(e => e.checkVisibility())"
-        ".map(e => Math.round(e.getBoundingClientRect().right))"
-    )
-    edges = browser.run(right_edges)
-    assert len(edges) == 16
-    assert len(set(edges)) == 1
+    for column in ("span:nth-child(3)", "li > a"):
+        edges = browser.run(
+            f"[...document.querySelectorAll('.ranges {column}')].filter(e => e.checkVisibility())"
+            ".map(e => Math.round(e.getBoundingClientRect().right))"
+        )
+        assert len(edges) >= 15
+        assert len(set(edges)) == 1
+
+
+@pytest.mark.browser
+def test_the_head_of_the_ranges_covers_no_line_that_is_focused_backwards(visit):
+    browser = visit(document(*numbered(*(launch(f"{name}/{part}", 1e3) for name in WORDS[:20] for part in "pq"))))
+    focus = "document.querySelectorAll('.ranges summary')[{}].focus()"
+    browser.run(focus.format(19))
+    browser.run(focus.format(3))
+    edges = "['.head', 'summary:focus'].map(s => document.querySelector(`.ranges ${s}`).getBoundingClientRect())"
+    below, top = browser.run(f"(([head, line]) => [head.bottom, line.top])({edges})")
+    assert top >= below
+
+
+@pytest.mark.browser
+def test_ranges_have_no_barriers_that_axe_finds_and_say_what_their_numbers_are(visit):
+    long = "/".join(f"a range with a rather long name {part}" for part in "abc")
+    browser = visit(document(*numbered(*STEP, launch(long, 10e3), launch("s/x", 1e3), launch("s/y", 1e3))), width=390)
+    browser.run("for (const part of document.querySelectorAll('details')) part.open = true; 1")
+    assert violations(browser) == []
+    browser.call("Accessibility.enable")
+    nodes = browser.call("Accessibility.getFullAXTree")["nodes"]
+    browser.call("Accessibility.disable")
+    said = [node["name"]["value"] for node in nodes if "name" in node]
+    assert "4 launches in forward" in said
+    assert "forward share 29.6 % time 300 µs above roof 150 µs" in {" ".join(name.split()) for name in said}

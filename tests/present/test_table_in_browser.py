@@ -84,7 +84,7 @@ def test_rows_are_filtered_by_verdict_family_and_range(visit):
     assert shown_names(browser) == ["gamma", "beta"]
     choose(browser, "family-filter", "")
     ranges = browser.run("[...document.getElementById('range-filter').options].map(o => o.text)")
-    assert ranges == ["all", "step", "step › forward", "stepping"]
+    assert ranges == ["all", "step", "step › (in none of these)", "step › forward", "stepping"]
     choose(browser, "range-filter", "0")
     assert shown_names(browser) == ["alpha", "beta"]
 
@@ -138,6 +138,14 @@ def test_keys_walk_from_row_to_row_also_to_those_out_of_view(visit):
     browser.wait_for(f"document.getElementById('detail-title').textContent.startsWith('#{number} ')")
 
 
+def copied(browser):
+    """Return the rows of the CSV that the button copies, by column."""
+    browser.run("navigator.clipboard.writeText = async text => { window.copied = text }; 1")
+    browser.run("document.querySelector('#table-buttons button').click()")
+    browser.wait_for("window.copied !== undefined")
+    return list(csv.DictReader(io.StringIO(browser.run("window.copied"))))
+
+
 def test_rows_are_copied_as_csv_in_their_order_and_without_formulas(visit):
     kernels = three_kernels()["kernels"]
     kernels[1]["name"] = '=HYPERLINK("http://x")'
@@ -151,6 +159,47 @@ def test_rows_are_copied_as_csv_in_their_order_and_without_formulas(visit):
     assert [row["recoverable_ns"] for row in rows] == ["90000", "10000", ""]
     assert [row["share_frac"] for row in rows] == ["0.3333333333333333", "0.16666666666666666", "0.5"]
     assert rows[2]["name"] == '\'=HYPERLINK("http://x")'
+
+
+def test_a_copied_row_says_how_it_was_launched_and_where_it_belongs(visit):
+    first = kernel(id=0, nvtx=["a", "b"], grid=[4, 2, 1], block=[32, 8, 1])
+    alike = [first, first | {"id": 1, "nvtx": ["c"], "source": 1}, kernel(id=2, nvtx=[], grid=None, device=None)]
+    group = document(first)["groups"][0]
+    source = document()["sources"][0]
+    content = document(
+        *alike, groups=[group | {"launches": [0, 1], "n_launches": 2}, group | {"id": 2, "launches": [2]}]
+    )
+    browser = visit(content | {"sources": [source, source | {"file": "second.ncu-rep"}]})
+    assert copied(browser)[0] | {"grid": "(4, 2, 1)", "block": "(32, 8, 1)"} == copied(browser)[0]
+    assert [copied(browser)[0][key] for key in ("nvtx_range", "gpu", "report")] == [
+        "a › b; c",
+        "GPU 0: NVIDIA Imaginary",
+        "run.ncu-rep; second.ncu-rep",
+    ]
+    choose(browser, "device-filter", "")
+    assert [copied(browser)[0][key] for key in ("grid", "nvtx_range", "gpu", "report")] == [
+        "",
+        "",
+        "unknown GPU",
+        "run.ncu-rep",
+    ]
+
+
+def test_kernels_are_filtered_by_report_where_there_are_several(visit):
+    kernels = [each | {"source": number % 2} for number, each in enumerate(three_kernels()["kernels"])]
+    source = document()["sources"][0]
+    browser = visit(document(*kernels) | {"sources": [source, source]})
+    assert browser.run("[...document.getElementById('report-filter').options].map(o => o.text)") == [
+        "all",
+        "run.ncu-rep (report 1)",
+        "run.ncu-rep (report 2)",
+    ]
+    choose(browser, "report-filter", "1")
+    assert shown_names(browser) == ["beta"]
+    assert in_view(browser).endswith(", of run.ncu-rep (report 2)")
+    choose(browser, "report-filter", "0")
+    assert shown_names(browser) == ["gamma", "alpha"]
+    assert visit(three_kernels()).run("document.getElementById('report-filter')") is None
 
 
 def test_alike_launches_are_one_row_until_each_is_asked_for(visit):

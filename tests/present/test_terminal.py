@@ -133,9 +133,9 @@ def test_the_options_that_would_tell_why_are_not_cut(tmp_path: Path) -> None:
     [
         (
             0.56,
-            "(up to 44.0 % of its time; to know the rest, collect --section WarpStateStats)",
+            "(up to 44.0 % per unit of work, if more blocks run at once; to know the rest, collect --section WarpStateStats)",
         ),  # of 90 % above the roofline
-        (0.54, "(up to 46.0 % of its time)"),
+        (0.54, "(up to 46.0 % per unit of work, if more blocks run at once)"),
     ],
 )
 def test_a_cause_that_leaves_most_of_the_time_says_what_would_tell_why(
@@ -371,7 +371,7 @@ def test_debug_builds_are_told_with_their_share_of_the_time_as_on_the_page():
 
 def test_kernels_counted_at_0_ns_are_shown_without_shares_of_their_time(analysis: Analysis) -> None:
     """PyTorch's profiler has written whole microseconds, in which short launches are 0."""
-    assert "(up to 96.6 % of its time)" in to_text(analysis)
+    assert "(up to 96.6 % of its time;" in to_text(analysis)
     launches = analysis.kernels.select("name", "grid", "block").iter_rows()
     counts = Counts(tuple(KernelCount(name, tuple(grid), tuple(block), 4, 0.0) for name, grid, block in launches))
     counted = Reports(analysis.reports, counts=(counts,)).analyse()

@@ -60,7 +60,7 @@ def weighting(**changes: Any) -> dict[str, Any]:
 def test_lines_for_the_terminal() -> None:
     assert wall_time_lines(weighting()) == (
         "a step takes 80.0 ms; the GPU is idle for 25.0 % of it",
-        "under PyTorch's profiler it takes 100 ms:",
+        "under PyTorch's profiler it takes 100 ms, of which:",
         "  59.8 %  kernels",  # copies alone, 0.2 %, are no line
         "  25.0 %  idle: launches came late (500 gaps, 50.0 µs on average)",
         "          → Launch less: compile.",  # the longest part's advice, and the first sentence of it
@@ -98,7 +98,7 @@ def test_the_pages_table_advises_where_it_pays() -> None:
     (table,) = wall_time_tables(weighting())
     assert (
         table.sentence
-        == "a step takes 80.0 ms; the GPU is idle for 25.0 % of it; under PyTorch's profiler it takes 100 ms:"
+        == "a step takes 80.0 ms; the GPU is idle for 25.0 % of it; under PyTorch's profiler it takes 100 ms, of which:"
     )
     assert [(row.title, row.share, row.advice) for row in table.rows] == [
         ("kernels", "59.8 %", ""),

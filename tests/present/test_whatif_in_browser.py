@@ -67,6 +67,20 @@ def test_the_page_reckons_as_the_program_does(browser, tmp_path, report):
                 assert (shown["limiter"], shown["isLimitAssumed"]) == (row["limiter"], row["is_limit_assumed"])
 
 
+def test_a_change_that_three_digits_would_write_as_none_is_none(browser, tmp_path):
+    scripts = [(folder("templates") / name).read_text(encoding="utf-8") for name in ("format.js", "whatif.js")]
+    path = tmp_path / "whatif.html"
+    element = "const make = () => ({}); const DATA = { targets: { resources: { dram: 'DRAM' } } };"
+    path.write_text(
+        f"<!doctype html><meta charset='utf-8'><script>{element}{''.join(scripts)}</script>", encoding="utf-8"
+    )
+    browser.open(path)
+    sentence = "new WhatIf([], () => {{}}).sentence({{ expected: {0}, least: {0}, most: {0}, limiter: 'dram' }}, 1e6)"
+    said = [browser.run(sentence.format(expected)) for expected in (0.996e6, 1.004e6, 0.99e6, 1.01e6)]
+    changes = [text.split("; ")[1].removesuffix(". Busiest resource: DRAM.") for text in said]
+    assert changes == ["as recorded", "as recorded", "1.01× faster", "1.01× slower"]
+
+
 def slide(browser, name, doublings):
     browser.run(
         f"(() => {{ const input = document.querySelector('.sliders input[name={name}]'); input.value = {doublings};"

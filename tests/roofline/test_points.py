@@ -120,6 +120,30 @@ def test_without_flop_counters_the_fma_pipe_stands_in() -> None:
     assert row["min_time_by"] == "fp32"
 
 
+@pytest.mark.parametrize(
+    ("heavy", "whole", "counted", "ns", "by"),
+    [
+        (96.0, 48.0, True, 960, "integer_fma"),  # integers alone: a full half is a pipe that is half full
+        (96.0, 48.0, False, 960, "integer_fma"),
+        (53.0, 38.0, True, 300, "integer_fma"),  # 2 · (53 − 38) % that the other half did not do; the rest may be FP32
+        (53.0, 38.0, False, 530, "integer_fma"),  # FP32 was not counted: all of it may be integers, and most of it is
+        (54.0, 53.0, False, 540, "fp32"),  # 2 of 54 % are integers
+        (54.0, 53.0, True, 200, "dram"),
+        (40.0, 30.0, False, 400, "integer_fma"),  # half of it
+        (40.0, 30.2, False, 400, "fp32"),
+        (70.0, 30.0, True, 700, "integer_fma"),  # no more than it was busy, whatever rounding says
+        (30.0, 70.0, True, 200, "dram"),
+    ],
+)
+def test_integer_multiply_adds_bound_by_the_half_of_the_pipe_that_takes_them(
+    heavy: float, whole: float, counted: bool, ns: float, by: str
+) -> None:
+    counters = {f"sm__pipe_fma_cycles_active{PCT}": whole, f"sm__pipe_fmaheavy_cycles_active{PCT}": heavy}
+    work = work_table((0, "fp32", 0.0, 1e13, True)) if counted else work_table()
+    row = bounds_of(counters, work, bandwidth_table((0, "dram", 2e11, 1e12)))
+    assert (row["min_time_ns"], row["min_time_by"]) == (pytest.approx(ns), by)
+
+
 def test_roofline_time_is_null_when_one_side_is_not_known() -> None:
     assert bounds_of({}, work_table((0, "fp32", 1e12, 1e13, True)), bandwidth_table())["min_time_ns"] is None
     assert bounds_of({}, work_table(), bandwidth_table((0, "dram", 1e10, 1e12)))["min_time_ns"] is None

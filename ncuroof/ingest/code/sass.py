@@ -32,6 +32,15 @@ ARITHMETIC = {0x20: "fmul", 0x21: "fadd", 0x23: "ffma", 0x28: "dmul", 0x29: "dad
 MUFU = 0x108
 MUFU_FUNCTIONS = {6: "rcp64h", 7: "rsq64h"}
 
+CONVERSIONS = (0x045, 0x106, 0x112)
+"""I2FP and I2F (two, the second of 64 bits): from integers to floating-point numbers."""
+MOVES_AND_INTEGERS = (
+    0x002, 0x003, 0x004, 0x005, 0x007, 0x008, 0x00C, 0x010, 0x011, 0x012, 0x016, 0x017, 0x019, 0x01A, 0x01C, 0x024, 0x025, 0x027,
+    0x036, 0x082, 0x087, 0x08C, 0x090, 0x091, 0x092, 0x099, 0x0A4, 0x0A5, 0x0B9, 0x118, 0x119, 0x1C2, 0x1C3,
+)  # fmt: skip
+"""MOV, P2R, R2P, CS2R, SEL, FSEL, ISETP, IADD3, LEA, LOP3, PRMT, IMNMX, SHF, SGXT, PLOP3, IMAD (three), VIADD; UMOV, USEL, UISETP,
+UIADD3, ULEA, ULOP3, USHF, UIMAD (two), ULDC; NOP, S2R, R2UR and S2UR: neither floating-point arithmetic nor memory."""
+
 # Control flow.
 BRANCH, INDEXED_BRANCH, EXIT, RETURN = 0x147, 0x149, 0x14D, 0x150
 CALL_ABSOLUTE = 0x143
@@ -90,6 +99,8 @@ MBARRIER = (0x1A7, 0x1B0, 0x1B1, 0x1B2)
 WITHOUT_MEMORY = (0x182, 0x189, 0x18F, 0x192, 0x1A1, 0x1AB, 0x1AF, 0x1C2, 0x1C3)
 """LDC, SHFL, CCTL, MEMBAR, MATCH, ERRBAR, LDGDEPBAR, R2UR and S2UR: they read neither global nor shared memory."""
 
+LOADS_AND_STORES = (0x181, 0x182, 0x184, 0x186, SHARED_STORE)
+"""LDG, LDC, LDS, STG and STS."""
 MEMORY_ACCESSES = (*LOADS, *SHARED_LOADS, *STORES, *ATOMICS_WITH_RESULT, *OTHER_ATOMICS, ASYNC_COPY)
 """Loads, stores, atomics and asynchronous copies, of global, local and shared memory."""
 

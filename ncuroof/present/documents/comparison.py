@@ -129,6 +129,9 @@ def _match(delta: Delta, comparison: Comparison, *, is_comparable: bool) -> Docu
                 "after": change.after,
                 "explains": change.explains,
                 "accounts_for_frac": change.accounts_for_frac,
+                "because": [
+                    {"quantity": name, "before": was, "after": became} for name, _, was, became in change.because
+                ],
             }
             for change in delta.changes
         ],

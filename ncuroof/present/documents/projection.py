@@ -17,7 +17,7 @@ SCHEMA = "ncuroof.whatif/1"
 ASSUMPTIONS = (
     "Each range spans two hypotheses: the kernel reaches the same fraction of its limiting roof (expected for kernels bound by "
     "a resource), or waits as many SM cycles per wave of blocks as when recorded (expected for kernels bound by latency or "
-    "overhead).",
+    "overhead). It is no error bound: another generation may reach more or less of its roof.",
     "Peaks are those of the data sheets, except that the DRAM bandwidth of the recording GPU is the one its driver reports. The "
     "SM clock is the one given, else the same share of the boost clock as when recorded.",
     "Traffic, hit rates, instructions and resident blocks per SM are assumed unchanged: a larger L2 may do better, a kernel not "

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ncuroof.diagnosis import load_rules
-from ncuroof.diagnosis.rules import Caveat, Finding
+from ncuroof.diagnosis.finding import Finding
+from ncuroof.diagnosis.rules import Caveat
 from ncuroof.metrics import Catalogue, load_catalogue
 from ncuroof.metrics.entries import ByLine
 from ncuroof.metrics.families import USER, load_families
@@ -20,7 +21,7 @@ def finding_lines(name: str) -> Iterator[str]:
     yield f"For verdicts {', '.join(finding.verdicts)}" + (
         f"; limiters {', '.join(finding.limiters)}." if finding.limiters else "."
     )
-    yield from ("", "Fires when:", *_conditions(finding), *_names(finding), *_replaced(finding))
+    yield from ("", "Fires when:", *_conditions(finding), *_names(finding), *_replaced(finding), *_covered(finding))
     if finding.gain_by_limiter:
         yield from ("", f"Gain, as a share of the duration: {finding.gain_basis}.")
         yield from (f"  {limiter}: {formula.text}" for limiter, formula in finding.gain_by_limiter.items())
@@ -77,6 +78,12 @@ def _names(finding: Finding) -> Iterator[str]:
         yield f"  kernel name matches {finding.name_pattern}"
     if finding.excluded_name_pattern:
         yield f"  kernel name does not match {finding.excluded_name_pattern}"
+
+
+def _covered(finding: Finding) -> Iterator[str]:
+    for other in load_rules().findings.values():
+        if finding.id in other.covers:
+            yield f"  {other.id} does not apply, which says the same in particular"
 
 
 def _replaced(finding: Finding) -> Iterator[str]:

@@ -22,7 +22,7 @@ from ncuroof.present.sentences.actions import Outlook, outlook
 from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family
 from ncuroof.present.sentences.clocks import locked_clock_remark
 from ncuroof.present.sentences.debug_build import debug_build_sentence
-from ncuroof.present.sentences.doubts import doubts_sentence
+from ncuroof.present.sentences.doubts import Doubt, doubted, doubts_claim
 from ncuroof.present.sentences.failed_launches import failed_sentence
 from ncuroof.present.sentences.model_utilisation import mfu_value
 from ncuroof.present.sentences.report_names import names_of_several
@@ -30,6 +30,7 @@ from ncuroof.present.sentences.selection import selection_sentence
 from ncuroof.present.sentences.wall_time import WallTimeTable, wall_time_tables
 from ncuroof.present.sentences.weighting import not_the_run_sentences, weighting_sentences
 
+_OF_REPORTS = "The outermost lines are the reports."
 _OTHER_RANGES = "A launch counts with the launches that it represents, which may be in other ranges."
 
 _MOST_ROWS = 50
@@ -46,6 +47,7 @@ class SourceFacts:
     n_sections: Annotated[str, "number of collected sections, in words"]
     sections: Annotated[Sequence[str], "identifiers of the collected sections"]
     damage: Annotated[str, "what is wrong with the file, or empty"]
+    is_simulated: Annotated[bool, "whether ncuroof wrote it"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,7 @@ class PageContext:
     selection: Annotated[str, "which launches of the run these are, or empty for all"]
     weighting: Annotated[Sequence[str], "sentences on how sums are weighted, or none"]
     doubts: Annotated[str, "the remark on verdicts that are less certain; empty where there are few"]
+    doubted: Annotated[Sequence[Doubt], "the caveats for which they are"]
     not_the_run: Annotated[Sequence[str], "sentences on why sums differ from those of the run, or none"]
     totals: Annotated[Sequence[tuple[str, str]], "label and value of sums over the run"]
     wall_times: Annotated[Sequence[WallTimeTable], "what the GPU does in a step, for each counting run with a timeline"]
@@ -121,7 +124,8 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
         failed=failed_sentence([wording.kernel_name(kernel) for kernel in kernels if kernel["failed"]]),
         selection=selection_sentence(summary),
         weighting=weighting_sentences(weighting),
-        doubts=doubts_sentence(summary),
+        doubts=doubts_claim(summary),
+        doubted=doubted(summary),
         not_the_run=not_the_run_sentences(weighting, [source["command_line"] for source in sources]),
         totals=_totals(document),
         wall_times=wall_time_tables(weighting, names_of_several(sources)),
@@ -131,7 +135,7 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
         operators=operators(document["expected"], summary),
         families=by_family(summary),
         ranges=range_tree(document).lines,
-        ranges_remark=_OTHER_RANGES if any(number != 1 for number in n_represented(kernels) or ()) else "",
+        ranges_remark=_ranges_remark(document),
         outlook=outlook(document),
         top_kernels=top_rows(document, rules, names),
         columns=table_columns(kernels),
@@ -139,6 +143,12 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
         n_more=max(len(rows) - _MOST_ROWS, 0),
         methods=methods(document, rules),
     )
+
+
+def _ranges_remark(document: Record) -> str:
+    represents_others = any(number != 1 for number in n_represented(document["kernels"]) or ())
+    parts = [_OF_REPORTS if len(document["sources"]) > 1 else "", _OTHER_RANGES if represents_others else ""]
+    return " ".join(filter(None, parts))
 
 
 def _source(source: Record) -> SourceFacts:
@@ -157,6 +167,7 @@ def _source(source: Record) -> SourceFacts:
         n_sections=wording.counted(len(source["sections"]), "section"),
         sections=source["sections"],
         damage=source["damage"] or "",
+        is_simulated=source["simulated"],
     )
 
 

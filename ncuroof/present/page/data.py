@@ -25,6 +25,7 @@ from ncuroof.present.page.launch_rows import LaunchRow, launch_rows, n_represent
 from ncuroof.present.page.range_tree import range_tree
 from ncuroof.present.page.whatif import scaling, targets
 from ncuroof.present.sentences.actions import counted_finding, gpu_time, most_worth
+from ncuroof.present.sentences.report_names import names_of_several
 from ncuroof.words import MemoryLevel
 
 DETAILS_PER_PART = 64
@@ -40,12 +41,13 @@ def page_index(document: Record, rules: Rules, comparison: Record | None = None)
     """Return the index: columns of all launches, the charts of all devices, and the display names used in both."""
     texts = Texts()
     kernels = document["kernels"]
+    tree = range_tree(document)
     moved = arrows(comparison, kernels)
     precisions = {
         name for kernel in kernels for name in (kernel["dominant_precision"], *_dot_precisions(kernel)) if name
     }
     return {
-        "launches": _launches(kernels, texts),
+        "launches": {**_launches(kernels, texts), "line": tree.line_by_launch},
         "groups": [_group(row) for row in launch_rows(document)],
         "dots": {view.name: _dots(kernels, view) for view in VIEWS},
         "off": {view.name: [_cell(view.off_chart_reason(kernel), texts) for kernel in kernels] for view in VIEWS},
@@ -62,7 +64,8 @@ def page_index(document: Record, rules: Rules, comparison: Record | None = None)
         "precisions": {name: wording.label(name) for name in sorted(precisions)},
         "integers": [name for name in sorted(precisions) if wording.work_units([name]) == "OP"],
         "resources": {name: wording.label(name) for name in RESOURCES},
-        "ranges": range_tree(document).paths,
+        "reports": names_of_several(document["sources"]) or [source["file"] for source in document["sources"]],
+        "ranges": [[place.names, place.outer] for place in tree.places],
         "arrows": moved,
         "changed": changed_positions(comparison, kernels),
         "targets": targets(document),
@@ -103,6 +106,9 @@ def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
         "name": [texts.add(kernel["name"] or wording.kernel_name(kernel)) for kernel in kernels],
         "short": list(map(texts.add, launch_names(kernels))),
         "device": [kernel["device"] for kernel in kernels],
+        "source": [kernel["source"] for kernel in kernels],
+        "grid": [_cell(_extent(kernel["grid"]), texts) for kernel in kernels],
+        "block": [_cell(_extent(kernel["block"]), texts) for kernel in kernels],
         "failed": [bool(kernel["failed"]) for kernel in kernels],
         "verdict": [kernel["verdict"] for kernel in kernels],
         "limiter": [_cell(limiter_label(kernel), texts) for kernel in kernels],
@@ -196,6 +202,11 @@ def _views(document: Record, device: int, moved: Sequence[Sequence[Any]]) -> dic
     }
     opens = next((name for name, figure in views.items() if figure["levels"]), FLOP.name)
     return {"views": views, "opens": opens}
+
+
+def _extent(sizes: Sequence[int] | None) -> str | None:
+    """Return sizes as `ncu --csv` prints them: "(1024, 1, 1)"."""
+    return None if sizes is None else f"({', '.join(map(str, sizes))})"
 
 
 def _cell(value: str | None, texts: Texts) -> Cell | None:

@@ -19,6 +19,7 @@ from ncuroof.present.page.point_rows import flop_points, instruction_points
 from ncuroof.present.page.quantity_cells import ACCESS, OCCUPANCY, QuantityCells, beyond_speed_of_light
 from ncuroof.present.page.rate_rows import bandwidth_rows, traffic_rows, work_rows
 from ncuroof.present.page.traffic_flow import traffic_flow
+from ncuroof.present.sentences.actions import of_what
 from ncuroof.present.sentences.collect_options import collect_options
 from ncuroof.present.sentences.source_lines import line_text, place, waits_for, where_sentence
 
@@ -167,7 +168,7 @@ class KernelDetails:
     def _finding(self, kernel: Record, finding: Record) -> dict[str, Any]:
         gain_ns, duration_ns = finding["gain_ns"], kernel["duration_ns"]
         gain_frac = gain_ns / duration_ns if gain_ns is not None and duration_ns else None
-        gain = f"up to {wording.duration(gain_ns)} ({wording.share(gain_frac)} of its time)"
+        gain = f"up to {wording.duration(gain_ns)} ({wording.share(gain_frac)} {of_what(finding)})"
         return {
             "title": self._texts.add(finding["title"]),
             "severity": finding["severity"],

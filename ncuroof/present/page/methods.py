@@ -26,7 +26,8 @@ class Methods:
         Sequence[tuple[str, str]], "severity of findings, and the least share of a kernel's time for it"
     ]
     caveats: Annotated[
-        Sequence[tuple[str, str, str]], "name and meaning of each caveat that applies, and its number of kernels"
+        Sequence[tuple[str, str, str, str]],
+        "name, title and meaning of each caveat that applies, and its number of kernels",
     ]
     ceilings: Annotated[Sequence[tuple[str, str, str, str, str]], "GPU, name, value, source and definition of roofs"]
     versions: Annotated[Sequence[tuple[str, str]], "versions of ncuroof and of the document schema"]
@@ -54,6 +55,7 @@ def methods(document: Record, rules: Rules) -> Methods:
         ],
         caveats=[
             (
+                name,
                 wording.label(name),
                 rules.caveats[name].doc if name in rules.caveats else "",
                 wording.counted(n, "kernel"),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ncuroof import wording
+from ncuroof.diagnosis import load_rules
 from ncuroof.present.analysed import Record
 from ncuroof.present.sentences.report_names import names_of_several
 from ncuroof.present.sentences.wall_time import IdleLine, idle_line, wall_times
@@ -97,6 +98,15 @@ def most_worth(findings: Sequence[Record]) -> Record | None:
     return counted_finding(findings) or next(iter(findings), None)
 
 
+def of_what(finding: Record) -> str:
+    """Return what a finding's gain is a share of: "of its time", or where it needs more work, under which condition.
+
+    A document of another version may hold findings that the rules no longer have.
+    """
+    rule = load_rules().findings.get(finding["id"])
+    return f"per unit of work, {PER_WORK}" if rule is not None and rule.needs_more_work else "of its time"
+
+
 def together(document: Record, *, is_listed: bool = True) -> str:
     """Return what the first actions save in total, as "together at most 15.3 %: speedup up to 1.18×"; empty where not known.
 
@@ -131,8 +141,8 @@ def _others(actions: Sequence[Record]) -> str:
     """Return how many actions there are beyond the first, and what each saves at most; empty for none."""
     if not actions or actions[0]["share_frac"] is None:
         return ""
-    most = wording.share(actions[0]["share_frac"])
-    return f"one more saves up to {most}" if len(actions) == 1 else f"{len(actions)} more save up to {most} each"
+    most = wording.at_most(actions[0]["share_frac"])
+    return f"one more saves {most}" if len(actions) == 1 else f"{len(actions)} more save {most} each"
 
 
 def _unless_late(weighting: Record | None) -> str:

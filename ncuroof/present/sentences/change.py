@@ -8,6 +8,7 @@ from ncuroof import wording
 from ncuroof.comparison import Delta, QuantityChange
 from ncuroof.comparison.rules import load_comparison_rules
 from ncuroof.diagnosis import load_rules
+from ncuroof.metrics.catalogue import quantity_unit
 
 CLOCK = "sm_clock_hz"
 """The quantity whose change is told apart, as the obstacle of a match or beside its time."""
@@ -34,7 +35,7 @@ def change_sentence(
     carried_over = [change for change in delta.changes if not (is_clock_told and change.quantity == CLOCK)]
     shown = [change for change in carried_over if change.explains or not is_time_comparable][:_MOST_EXPLANATIONS]
     if shown:
-        parts[0] += ": " + ", ".join(f"{_change(change)}{_part(change)}" for change in shown)
+        parts[0] += ": " + ", ".join(f"{_change(change)}{_why(change)}" for change in shown)
     elif is_time_comparable and delta.is_significant:
         parts[0] += "; no quantity that compare looks at explains it"
         if alongside := [change for change in delta.changes if change.accompanies][:_MOST_EXPLANATIONS]:
@@ -120,10 +121,16 @@ def _counted(delta: Delta) -> str:
     )
 
 
-def _part(change: QuantityChange) -> str:
-    """Return that a quantity explains less than half of the change; empty where it may explain more."""
+def _why(change: QuantityChange) -> str:
+    """Return what made a quantity change, and that it explains less than half of the change of time; empty for neither."""
+    told = [
+        f"{words} {' → '.join(wording.quantity(value, quantity_unit(name)) for value in values)}"
+        for name, words, *values in change.because
+    ]
     frac = change.accounts_for_frac
-    return f" (at most {wording.share(frac)} of that)" if frac is not None and frac < _PART_WITHOUT_WORDS else ""
+    if frac is not None and frac < _PART_WITHOUT_WORDS:
+        told.append(f"at most {wording.share(frac)} of that")
+    return f" ({'; '.join(told)})" if told else ""
 
 
 def _change(change: QuantityChange) -> str:

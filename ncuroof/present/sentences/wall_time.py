@@ -63,6 +63,7 @@ class WallTimeTable:
 
     title: Annotated[str, "of the table"]
     sentence: Annotated[str, "duration of a step, and idle share of the GPU"]
+    whole: Annotated[str, "time of which the rows give shares"]
     batches: Annotated[str, "time per step that the host waits for batches, or empty"]
     rows: Annotated[Sequence[TimeRow], "what runs, then idle time, the longest first"]
 
@@ -92,6 +93,7 @@ def wall_time_tables(weighting: Record | None, reports: Sequence[str] = ()) -> t
         WallTimeTable(
             title=f"What the GPU does during {_whole(time, reports)}",
             sentence="; ".join(_sentences(time, reports)),
+            whole=wording.duration(time["profiled_ns"]),
             batches=_batches(time),
             rows=tuple(_row(part) for part in time["parts"]),
         )
@@ -197,7 +199,7 @@ def _sentences(time: Record, reports: Sequence[str]) -> tuple[str, str]:
     takes = f"takes {wording.duration(time['duration_ns'])}"
     whole = f"{_whole(time, reports)} {takes}" + ("" if time["n_steps"] else " from first kernel to last")
     is_slowed = time["duration_ns"] < time["profiled_ns"]
-    profiled = f" it takes {wording.duration(time['profiled_ns'])}" if is_slowed else ""
+    profiled = f" it takes {wording.duration(time['profiled_ns'])}, of which" if is_slowed else ""
     return (
         f"{whole}; the GPU is idle for {wording.share(time['idle_frac'])} of it",
         f"under {PROFILERS[time['profiler']]}{profiled}:",

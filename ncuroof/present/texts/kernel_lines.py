@@ -10,10 +10,10 @@ from typing import Any
 import polars as pl
 
 from ncuroof import wording
-from ncuroof.diagnosis import with_weights
+from ncuroof.diagnosis import load_rules, with_weights
 from ncuroof.present.analysed import Analysed, Record
 from ncuroof.present.explanations.limiters import limiter_label
-from ncuroof.present.sentences.actions import most_worth
+from ncuroof.present.sentences.actions import most_worth, of_what
 from ncuroof.present.sentences.breakdowns import differing, extremes
 from ncuroof.present.sentences.collect_options import RAW_PAGE, SHARED_SLICE, is_on_shared_slice, raw_page_tells
 from ncuroof.present.sentences.distinguishing_words import distinguishing_words
@@ -116,7 +116,9 @@ def _line(
 ) -> KernelLine:
     finding = most_worth(kernel["findings"])
     advice, gain = (
-        _advice(finding, gains.get((kernel["id"], finding["id"]))) if finding else (_to_know_more(kernel, sources), "")
+        (first_clause(finding["advice"]), _gain(finding, kernel, gains))
+        if finding
+        else (_to_know_more(kernel, sources), "")
     )
     if finding and gain and _leaves_most(finding, kernel) and (more := _to_know_more(kernel, sources, only=_STALLS)):
         gain = f"{gain}; {more.replace('To know why', 'to know the rest')}"
@@ -138,10 +140,29 @@ def _line(
     )
 
 
-def _advice(finding: Record, share: float | None) -> tuple[str, str]:
-    """Return the first clause of a finding's advice, and in words the share of the group's time that it saves at most."""
-    gain = "" if share is None else f"up to {wording.share(share)} of its time"
-    return first_clause(finding["advice"]), gain
+def _gain(finding: Record, kernel: Record, gains: Mapping[tuple[int, str], float | None]) -> str:
+    """Return in words the share of the group's time that a finding saves at most; empty where it is not known.
+
+    Where it asks for a type of lower precision, also what the best finding saves that keeps the type.
+    """
+    share = gains.get((kernel["id"], finding["id"]))
+    if share is None:
+        return ""
+    gain = f"{wording.at_most(share)} {of_what(finding)}"
+    kept = _best_in_its_type(kernel, gains) if load_rules().findings[finding["id"]].lowers_precision else None
+    return f"{gain}; with its type kept, {kept}" if kept else gain
+
+
+def _best_in_its_type(kernel: Record, gains: Mapping[tuple[int, str], float | None]) -> str:
+    """Return the finding that saves most of a group's time at its present precision, and how much; empty without one."""
+    rules = load_rules().findings
+    shares = {
+        finding["title"]: share
+        for finding in kernel["findings"]
+        if (share := gains.get((kernel["id"], finding["id"]))) and not rules[finding["id"]].lowers_precision
+    }
+    best = max(shares, key=lambda title: shares[title], default=None)
+    return "" if best is None else f"{wording.at_most(shares[best])}: {best.split(':')[0]}"
 
 
 def _leaves_most(finding: Record, kernel: Record) -> bool:
