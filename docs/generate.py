@@ -1,6 +1,6 @@
-"""Writes docs/quantities/, one page per quantity, from profiles/metrics/ and docs/availability.toml; and docs/columns.md.
+"""Writes docs/quantities/, docs/columns.md and a list in docs/verdict.md, from profiles/ and docs/availability.toml.
 
-Run `python docs/generate.py` after changing either; the tests compare.
+Run `python docs/generate.py` after changing profiles/; the tests compare.
 """
 
 from __future__ import annotations
@@ -353,7 +353,8 @@ def main() -> None:
         (FOLDER / stray).unlink()
     for name, text in written.items():
         (FOLDER / name).write_text(text, encoding="utf-8")
-    runpy.run_path(str(Path(__file__).with_name("columns.py")), run_name="__main__")
+    for name in ("columns.py", "latency_causes.py"):
+        runpy.run_path(str(Path(__file__).with_name(name)), run_name="__main__")
 
 
 if __name__ == "__main__":

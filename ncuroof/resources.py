@@ -6,7 +6,7 @@ A wheel contains them under `ncuroof/_data/`; a checkout (or editable install) h
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -19,6 +19,12 @@ from ncuroof.errors import ProfileError
 _PACKAGE = Path(__file__).resolve().parent
 
 _Value = TypeVar("_Value")
+_Entry = TypeVar("_Entry")
+
+_FAULTS = (AttributeError, KeyError, TypeError, ValueError, re.error)
+"""What reading a file fails with where a key is missing or of the wrong type."""
+
+_HINT = "reinstall, or fix your change"
 
 
 class FrozenMapping(Mapping[str, _Value]):
@@ -73,9 +79,49 @@ def profile_file(name: str) -> Iterator[dict[str, Any]]:
         yield read_profile(name)
     except ProfileError:
         raise
-    except (AttributeError, KeyError, TypeError, ValueError, re.error) as error:
-        hint = "reinstall, or fix your change"
-        raise ProfileError(f"{name}: a key is missing or of the wrong type: {error!r}", hint=hint) from error
+    except _FAULTS as error:
+        raise ProfileError(f"{name}: {_said(error)}", hint=_HINT) from error
+
+
+def read_entries(
+    name: str, table: str, entries: Mapping[str, _Entry], read: Callable[[str, _Entry], _Value]
+) -> dict[str, _Value]:
+    """Return what `read` makes of each entry of a table, by name; errors name the entry and the file that has it.
+
+    Args:
+        name: of the file, as for `read_profile`.
+        table: in the file.
+        entries: of the table, as they are or already changed.
+        read: gets an entry's name and content.
+
+    Raises:
+        ProfileError: `read` failed with one, or on a key that is missing or of the wrong type.
+    """
+
+    def made(key: str, entry: _Entry) -> _Value:
+        try:
+            return read(key, entry)
+        except (ProfileError, *_FAULTS) as error:
+            found = str(error).removeprefix(f"{name}: ") if isinstance(error, ProfileError) else _said(error)
+            raise ProfileError(f"{_file_with(name, table, key)}: {table}.{key}: {found}", hint=_HINT) from error
+
+    return {key: made(key, entry) for key, entry in entries.items()}
+
+
+def _said(error: Exception) -> str:
+    return f"a key is missing or of the wrong type: {error!r}"
+
+
+def _files(name: str) -> dict[str, Path]:
+    """Return the file `name` of `profiles/` and those of its folder, by what a message calls them."""
+    first = folder("profiles") / name
+    more = sorted(first.with_suffix("").glob("*.toml"))
+    return {name: first, **{f"{path.parent.name}/{path.name}": path for path in more}}
+
+
+def _file_with(name: str, table: str, entry: str) -> str:
+    """Return which of the files that `read_profile` reads has an entry; the first one if none has."""
+    return next((each for each, path in _files(name).items() if entry in read_toml(path).get(table, {})), name)
 
 
 def read_profile(name: str) -> dict[str, Any]:
@@ -84,10 +130,10 @@ def read_profile(name: str) -> dict[str, Any]:
     Raises:
         ProfileError: a file is not valid TOML, or two have the same entry.
     """
-    first = folder("profiles") / name
-    content = read_toml(first)
-    for path in sorted(first.with_suffix("").glob("*.toml")):
-        _join(content, read_toml(path), where=f"{path.parent.name}/{path.name}")
+    first, *more = _files(name).items()
+    content = read_toml(first[1])
+    for where, path in more:
+        _join(content, read_toml(path), where=where)
     return content
 
 

@@ -1,7 +1,7 @@
 """Schemas of the tables that ncuroof's packages exchange, column by column.
 
 A canonical quantity has the same dotted name (`utilisation.memory`) as column, JSON key, evidence and in the documentation.
-Quantities are Float64 and null where not known; `profiles/metrics.toml` lists them.
+Quantities are Float64 and null where not known; `profiles/metrics/` lists them.
 Shares are 0..1. Rows about a kernel have its `id`: its row number in KERNELS, counted over all reports of the analysis.
 """
 
@@ -224,7 +224,7 @@ FINDINGS = pl.Schema(
 LINES = pl.Schema(
     {
         "id": pl.UInt32(),
-        "measure": pl.String(),  # name under `by_line` in profiles/metrics.toml, or `stalls.<reason>`
+        "measure": pl.String(),  # name under `by_line` in profiles/metrics/lines.toml, or `stalls.<reason>`
         "file": pl.String(),
         "line": pl.Int64(),
         "text": pl.String(),  # of the line; null where the report does not contain its file

@@ -34,7 +34,7 @@ _SYMBOL_BY_UNIT = {
     "ratio": "",
     "count": "",
 }
-"""Units of `profiles/metrics.toml` that only need a symbol; "ns" and "share" are converted as well."""
+"""Units of `profiles/metrics/` that only need a symbol; "ns" and "share" are converted as well."""
 
 _LEAST_SCALED_COUNT = 10_000
 """Whole numbers below this are written in full, without a prefix."""
@@ -163,7 +163,7 @@ def at_most(value_frac: float) -> str:
 
 
 def quantity(value: float | None, unit: str) -> str:
-    """Return a value of a canonical quantity, given its unit in `profiles/metrics.toml`; an unknown unit is used as the symbol."""
+    """Return a value of a canonical quantity, given its unit in `profiles/metrics/`; an unknown unit is used as the symbol."""
     if unit == "ns":
         return duration(value)
     if unit == "share":

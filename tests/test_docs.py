@@ -21,7 +21,7 @@ from ncuroof.collect import reachable_roofs
 from ncuroof.collect.settings import load_settings
 from ncuroof.metrics import load_catalogue
 from ncuroof.present.explanations.explain import explain
-from ncuroof.resources import read_toml
+from ncuroof.resources import read_profile, read_toml
 from tests.cli.running import run_main
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -58,7 +58,7 @@ def _script(name: str) -> ModuleType:
     return module
 
 
-GENERATE, COLUMNS, DEMO = _script("generate"), _script("columns"), _script("demo")
+GENERATE, COLUMNS, CAUSES, DEMO = map(_script, ("generate", "columns", "latency_causes", "demo"))
 
 
 def test_the_pages_of_quantities_are_fresh() -> None:
@@ -68,6 +68,14 @@ def test_the_pages_of_quantities_are_fresh() -> None:
 
 def test_the_page_of_columns_is_fresh() -> None:
     assert (ROOT / "docs/columns.md").read_text(encoding="utf-8") == COLUMNS.page(), "run python docs/generate.py"
+
+
+def test_the_causes_of_latency_are_listed_in_the_order_in_which_they_are_tried() -> None:
+    text = CAUSES.FILE.read_text(encoding="utf-8")
+    assert CAUSES.page(text) == text, "run python docs/generate.py"
+    listed = re.findall(r"^\| \d+ \| (.+?) \|", text, re.MULTILINE)
+    assert listed[:3] == ["launch", "remote memory", "grid"]
+    assert len(listed) == len(read_profile("rules.toml")["latency_cause"])
 
 
 def test_the_example_of_a_comparison_is_what_the_program_prints(capfd, monkeypatch) -> None:

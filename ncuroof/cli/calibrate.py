@@ -6,7 +6,9 @@ from pathlib import Path
 
 import click
 
+from ncuroof.cli.file_option import FileOrFolder
 from ncuroof.cli.options import common, say
+from ncuroof.cli.plain_characters import echo
 from ncuroof.errors import CalibrationError, MissingExtraError
 from ncuroof.present.output import write_whole
 
@@ -15,7 +17,7 @@ from ncuroof.present.output import write_whole
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=FileOrFolder(),
     default=Path("calibration.json"),
     show_default=True,
     help="File to write.",
@@ -68,7 +70,7 @@ def calibrate(
     profile = match_profile(measured.gpu, measured.compute_capability, sm_count=measured.sm_count)
     calibration = without_impossible(measured, profile)
     write_whole(output, calibration_json(calibration), force=force)
-    click.echo(to_text(calibration), nl=False)
+    echo(to_text(calibration), nl=False)
     if not quiet:
         for name, reason in calibration.not_measured:
             say(f"not measured: {name}: {reason}")

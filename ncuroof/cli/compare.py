@@ -11,7 +11,7 @@ import click
 
 from ncuroof import read
 from ncuroof.analysis import Analysis
-from ncuroof.cli.file_option import STANDARD_OUTPUT, FileToWrite
+from ncuroof.cli.file_option import STANDARD_OUTPUT, FileToRead, FileToWrite
 from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, say
 from ncuroof.cli.outputs import Outputs, written_as
@@ -43,9 +43,7 @@ _FORMATS: Mapping[str, Callable[[Record], str | bytes]] = {
 
 
 @click.command()
-@click.argument(
-    "runs", nargs=-1, required=True, metavar="BEFORE AFTER", type=click.Path(readable=False, path_type=Path)
-)
+@click.argument("runs", nargs=-1, required=True, metavar="BEFORE AFTER", type=FileToRead())
 @written_as(*_FORMATS, _PAGE)
 @click.option(
     "--gate", "gates", multiple=True, metavar="EXPR", help="Condition that AFTER must meet, e.g. time:+5%. Repeatable."

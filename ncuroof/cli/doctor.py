@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ncuroof.cli.options import common
+from ncuroof.cli.plain_characters import echo
 from ncuroof.collect.doctor import can_profile, examine, this_machine
 from ncuroof.collect.settings import load_settings
 from ncuroof.wording import printable
@@ -20,9 +21,9 @@ def doctor(*, quiet: bool) -> int:
     checks = examine(this_machine(), load_settings())
     width = max(len(check.name) for check in checks)
     for check in checks:
-        click.echo(printable(f"{check.state:<8} {check.name:<{width}}  {check.found}"))
+        echo(printable(f"{check.state:<8} {check.name:<{width}}  {check.found}"))
         if check.fix and (check.state != "unknown" or not quiet):
-            click.echo(printable(f"{'':<8} {'':<{width}}  → {check.fix}"))
+            echo(printable(f"{'':<8} {'':<{width}}  → {check.fix}"))
     works = can_profile(checks)
-    click.echo("this machine can profile" if works else "this machine cannot profile yet")
+    echo("this machine can profile" if works else "this machine cannot profile yet")
     return 0 if works else 1

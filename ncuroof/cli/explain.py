@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from ncuroof.cli.options import common
+from ncuroof.cli.plain_characters import echo
 
 
 @click.command()
@@ -20,4 +21,4 @@ def explain(*, name: tuple[str, ...]) -> None:
     from ncuroof.present.explanations.explain import explain as explained  # noqa: PLC0415
     from ncuroof.present.explanations.explain import listing  # noqa: PLC0415
 
-    click.echo(explained(" ".join(name)) if name else listing(), nl=False)
+    echo(explained(" ".join(name)) if name else listing(), nl=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
@@ -10,6 +11,7 @@ import click
 import polars as pl
 
 from ncuroof.batch.dataset import Dataset
+from ncuroof.cli.file_option import Location
 from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common
 from ncuroof.cli.outputs import Outputs, written_as
@@ -23,6 +25,9 @@ from ncuroof.present.texts.fleet import table_markdown, table_text, to_markdown,
 
 _MAX_MESSAGE_LENGTH = 300
 
+_CHANGE = re.compile(r"(?:\s|--.*\n|/\*(?s:.*?)\*/)*(CREATE|DELETE|DROP|INSERT|TRUNCATE|UPDATE)\b", re.IGNORECASE)
+"""Start of a SQL statement that changes a table instead of asking, behind comments."""
+
 _ANSWERS: Mapping[str, Callable[[Record], str]] = {"term": to_text, "md": to_markdown, "json": json_text}
 _ROWS: Mapping[str, Callable[[Record], str]] = {
     "term": lambda document: table_text(document["columns"], document["rows"]),
@@ -32,7 +37,7 @@ _ROWS: Mapping[str, Callable[[Record], str]] = {
 
 
 @click.command()
-@click.argument("dataset")
+@click.argument("dataset", type=Location())
 @click.option(
     "--by",
     "compared",
@@ -66,6 +71,7 @@ def fleet(  # noqa: PLR0913  an argument per option
     Times are compared only where kernel, shape, program, GPU and clock control are the same. A time counts as changed if it differs
     beyond measurement noise.
     """
+    _check_query(sql, wants_failures=wants_failures)
     keep_inputs(outputs.paths, [Path(dataset)])
     source = Dataset.at(dataset)
     try:
@@ -86,6 +92,20 @@ def fleet(  # noqa: PLR0913  an argument per option
             hint="docs/columns.md lists the columns; put names with a dot in double quotes",
         ) from error
     outputs.write(lambda form: writers[form](document))
+
+
+def _check_query(sql: str | None, *, wants_failures: bool) -> None:
+    """Check that there is at most one question, and that --sql asks one: polars would drop tables of its own without a word.
+
+    Raises:
+        UsageError: --sql and --failures are both given, or a statement changes a table.
+    """
+    if sql is None:
+        return
+    if wants_failures:
+        raise click.UsageError("--failures is a query of its own: --sql 'SELECT * FROM failures' chooses and orders")
+    if found := _CHANGE.match(sql):
+        raise click.UsageError(f"--sql: expected a query that begins with SELECT or WITH, found {found[1].upper()}")
 
 
 def _brief(error: pl.exceptions.PolarsError) -> str:

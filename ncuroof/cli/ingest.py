@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import sys
 import time
 from collections import Counter
@@ -14,17 +15,26 @@ from ncuroof.batch.ingest import Outcome
 from ncuroof.batch.ingest import ingest as take_in
 from ncuroof.batch.locations import find_reports
 from ncuroof.batch.workers import Workers
+from ncuroof.cli.file_option import Location
 from ncuroof.cli.options import common, say
+from ncuroof.cli.plain_characters import echo
 from ncuroof.errors import DatasetError, IngestIncompleteError
+from ncuroof.wording import counted, launches
 
 _MOST_FAILURES = 20
 _LINES_WITHOUT_TERMINAL = 10
 
 
 @click.command()
-@click.argument("reports", nargs=-1, required=True)
+@click.argument("reports", nargs=-1, required=True, type=Location())
 @click.option(
-    "-o", "--output", "dataset", required=True, metavar="DATASET", help="Folder or URL of the dataset to write to."
+    "-o",
+    "--output",
+    "dataset",
+    required=True,
+    type=Location(),
+    metavar="DATASET",
+    help="Folder or URL of the dataset to write to.",
 )
 @click.option(
     "--label",
@@ -108,17 +118,24 @@ def _tell(outcomes: Sequence[Outcome], dataset: str, *, is_quiet: bool) -> None:
         n_launches = sum({each.sha256: each.n_launches for each in outcomes if each.status == "added"}.values())
         n_present = sum(outcome.status == "present" for outcome in outcomes) + hashes.total() - len(hashes)
         say(
-            f"{dataset}: {len(hashes)} reports added ({n_launches} launches), {n_present} already there, {len(failed)} failed"
+            f"{dataset}: {counted(len(hashes), 'report')} added ({launches(n_launches)}), {n_present} already there, "
+            f"{len(failed)} failed"
         )
     if failed:
         for outcome in failed[:_MOST_FAILURES]:
-            say(f"failed: {outcome.location}: {outcome.error}: {outcome.message}")
+            say(f"failed: {outcome.location}: {outcome.error}: {_without_name(outcome)}")
         if len(failed) > _MOST_FAILURES:
             say(f"and {len(failed) - _MOST_FAILURES} more")
         raise IngestIncompleteError(
             f"{len(failed)} of {len(outcomes)} reports could not be ingested; the others are in {dataset}",
             hint=f"list them with: ncuroof fleet {dataset} --failures",
         )
+
+
+def _without_name(outcome: Outcome) -> str:
+    """Return an error's message without the report's name, with which most begin."""
+    name = posixpath.basename(outcome.location)
+    return outcome.message.removeprefix(f"{outcome.location}: ").removeprefix(f"{name}: ")
 
 
 def _progress(n_reports: int) -> Callable[[Outcome], None]:
@@ -138,6 +155,6 @@ def _progress(n_reports: int) -> Callable[[Outcome], None]:
         rate = done / max(time.monotonic() - begin, 1e-9)
         line = f"ingest: {done}/{n_reports} reports, {rate:.1f}/s, {counts['failed']} failed"
         longest = max(longest, len(line))
-        click.echo(f"\r{line:<{longest}}" if is_terminal else line, err=True, nl=not is_terminal or done == n_reports)
+        echo(f"\r{line:<{longest}}" if is_terminal else line, err=True, nl=not is_terminal or done == n_reports)
 
     return tell

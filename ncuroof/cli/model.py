@@ -19,6 +19,7 @@ from ncuroof.cli.model_options import (
 )
 from ncuroof.cli.options import common
 from ncuroof.cli.outputs import Outputs
+from ncuroof.cli.plain_characters import echo
 from ncuroof.errors import ModelError
 from ncuroof.model.catalogue import Model, model_by_name, models
 
@@ -50,7 +51,7 @@ def model(ctx: click.Context) -> None:
     Without an operation, this lists all of them. `ncuroof model gemm --help` shows the formulas of one.
     """
     if ctx.invoked_subcommand is None:
-        click.echo(_listing(), nl=False)
+        echo(_listing(), nl=False)
 
 
 def _listing() -> str:

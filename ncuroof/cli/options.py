@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import click
 
+from ncuroof.cli.plain_characters import echo
 from ncuroof.wording import printable
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -19,6 +20,11 @@ _FLAGS_AND_HELP = {
     "verbose": (["-v", "--verbose"], "Print more detail on standard error."),
     "quiet": (["-q", "--quiet"], "Print nothing but errors on standard error."),
 }
+
+
+_OPPOSED = {"quiet", "verbose"}
+_GIVEN = f"{__name__}.given"
+"""Key of the flags that were given, in what contexts of click share."""
 
 
 def common(*read: str) -> Callable[[Command], Command]:
@@ -38,12 +44,23 @@ def common(*read: str) -> Callable[[Command], Command]:
 
 
 def _or_given_before(ctx: click.Context, parameter: click.Parameter, value: bool) -> bool:
-    return value or bool(ctx.find_root().params.get(str(parameter.name)))
+    """Return whether a flag was given here or before the command's name.
+
+    Raises:
+        UsageError: both --quiet and --verbose were.
+    """
+    name = str(parameter.name)
+    is_given = value or bool(ctx.find_root().params.get(name))
+    given: set[str] = ctx.meta.setdefault(_GIVEN, set())
+    given.update({name} if is_given else ())
+    if given >= _OPPOSED:
+        raise click.UsageError("--quiet and --verbose exclude each other")
+    return is_given
 
 
 def say(message: str) -> None:
     """Print a line on standard error; control characters in it, such as from names in a report, do not reach the terminal."""
-    click.echo(printable(message), err=True)
+    echo(printable(message), err=True)
 
 
 def wants_color(*, no_color: bool) -> bool | None:

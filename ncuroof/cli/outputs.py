@@ -15,6 +15,7 @@ from typing import Any
 import click
 
 from ncuroof.cli.file_option import STANDARD_OUTPUT, FileToWrite
+from ncuroof.cli.plain_characters import echo
 from ncuroof.cli.standard_output import check_standard_output
 
 _TEXT, _BINARY = "term", "parquet"
@@ -69,11 +70,11 @@ class Outputs:
             return
         check_standard_output("Parquet" if self.printed == _BINARY else None, hint="name a file with -o FILE")
         if self.printed != _TEXT:
-            click.echo(_encoded(render(self.printed)), nl=False)
+            echo(_encoded(render(self.printed)), nl=False)
         elif show_text is not None:
             show_text()
         else:
-            click.echo(render(_TEXT), nl=False)
+            echo(render(_TEXT), nl=False)
 
 
 def _encoded(result: str | bytes) -> bytes:

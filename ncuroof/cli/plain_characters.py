@@ -7,6 +7,8 @@ import io
 import sys
 import unicodedata
 
+import click
+
 ERRORS = "ncuroof.plain"
 _PLAIN_BY_CHARACTER = {
     "µ": "u", "μ": "u", "×": "x", "·": ".", "…": "~", "−": "-", "–": "-", "—": "-", "→": ">", "›": ">", "«": "<<", "±": "+-",
@@ -23,6 +25,14 @@ def replace_what_cannot_be_encoded() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=ERRORS)
+
+
+def echo(message: str | bytes, *, nl: bool = True, err: bool = False) -> None:
+    """Print on standard output, or on standard error, in the stream's own encoding.
+
+    Where that is ASCII, `click.echo` would choose UTF-8, of which such a terminal shows most characters as several wrong ones.
+    """
+    click.echo(message, file=sys.stderr if err else sys.stdout, nl=nl, err=err)
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:

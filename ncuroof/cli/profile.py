@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from ncuroof.cli.file_option import STANDARD_OUTPUT, FileOrFolder, FileToWrite
+from ncuroof.cli.file_option import STANDARD_OUTPUT, FileOrFolder, FileToRead, FileToWrite
 from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import Command, common, say
 from ncuroof.cli.recorded import holds_kernel, show_recorded
@@ -33,6 +33,7 @@ from ncuroof.collect.settings import Settings, Version, load_settings, parse_cap
 from ncuroof.collect.signals import interrupted_by_signals
 from ncuroof.errors import NcuNotFoundError, ProfileRequestError
 from ncuroof.present.output import page_beside, refuse_foreign
+from ncuroof.words import capability_text
 
 _AS_THEY_ARE = (
     "level", "kernels", "nvtx", "per_shape", "with_collectives", "replay_mode", "clock_control", "cache_control",
@@ -93,7 +94,7 @@ def _choice(name: str, *choices: str, text: str) -> Callable[[Command], Command]
 )
 @click.option(
     "--trace",
-    type=click.Path(path_type=Path),
+    type=FileToRead(),
     help="Trace from PyTorch's profiler or Nsight Systems, used instead of a counting run.",
 )
 @click.option("--step", metavar="N[:M]", help="Profile only these steps of a PyTorch script, counted from 1.")
@@ -203,7 +204,7 @@ def _recorder(words: tuple[str, ...], asked: dict[str, Any], *, quiet: bool) -> 
     )
     request = _request(asked, ncu_words, words, program, settings, is_kept=is_elsewhere)
     ncu, version = (Path("ncu"), ()) if is_elsewhere else _ncu(is_needed=not asked["dry_run"])
-    named = tuple(map(parse_capability, asked["capabilities"]))
+    named = tuple(_supported(parse_capability(text), settings) for text in asked["capabilities"])
     plan = plan_collection(
         request.level,
         settings,
@@ -297,6 +298,21 @@ def _capabilities(settings: Settings) -> tuple[int, ...]:
     """Return the compute capabilities of the visible GPUs that ncu can profile."""
     known = (gpu.capability for gpu in find_gpus(os.environ) or () if gpu.capability is not None)
     return tuple(capability for capability in known if capability >= min(settings.capabilities))
+
+
+def _supported(capability: int, settings: Settings) -> int:
+    """Return a compute capability that the user names, if Nsight Compute supports it.
+
+    Raises:
+        ProfileRequestError: it is older.
+    """
+    if capability < settings.oldest_capability:
+        oldest = capability_text(settings.oldest_capability)
+        raise ProfileRequestError(
+            f"--compute-capability {capability_text(capability)}: Nsight Compute supports {oldest} and later",
+            hint="ncuroof gpus lists the GPUs with their compute capabilities",
+        )
+    return capability
 
 
 def _print_commands(recorder: Recorder) -> None:

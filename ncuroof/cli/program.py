@@ -15,7 +15,7 @@ import click
 
 from ncuroof._version import __version__
 from ncuroof.cli.options import EXIT_INTERRUPTED, common, say
-from ncuroof.cli.plain_characters import replace_what_cannot_be_encoded
+from ncuroof.cli.plain_characters import echo, replace_what_cannot_be_encoded
 from ncuroof.cli.standard_output import ClosedOutput, refuse_where_closed
 from ncuroof.errors import NcuroofError
 
@@ -99,10 +99,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except NcuroofError as error:
         _fail(f"ncuroof: {error}", error.hint, error.exit_code)
     except click.ClickException as error:
-        error.show()
+        error.show(sys.stderr)  # in its own encoding, as `echo` prints
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        click.echo("ncuroof: interrupted", err=True)  # `say` loads modules that may have been interrupted half-loaded
+        echo("ncuroof: interrupted", err=True)  # `say` loads modules that may have been interrupted half-loaded
         sys.exit(EXIT_INTERRUPTED)
     except (BrokenPipeError, _ReaderGoneError):
         _abandon_output()

@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
-import click
+from ncuroof.cli.plain_characters import echo
 
 _FIRST_AFTER_S = 0.5
 """Shorter work shows no progress."""
@@ -30,12 +30,10 @@ def reading_progress(*, quiet: bool) -> Iterator[Callable[[float], None]]:
         nonlocal next_s, is_drawn
         if time.monotonic() > next_s:
             next_s, is_drawn = time.monotonic() + _AGAIN_AFTER_S, True
-            click.echo(f"\r{f'reading: {100 * share:.0f} %':<{_WIDTH}}", nl=False, err=True)
+            echo(f"\r{f'reading: {100 * share:.0f} %':<{_WIDTH}}", nl=False, err=True)
 
     try:
         yield tell
     finally:
         if is_drawn:
-            click.echo(
-                f"\r{'':{_WIDTH}}\r", nl=False, err=True
-            )  # no escape: not every terminal knows one that clears a line
+            echo(f"\r{'':{_WIDTH}}\r", nl=False, err=True)  # no escape: not every terminal knows one that clears a line

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
 from ncuroof.cli.options import EXIT_INTERRUPTED, say
+from ncuroof.cli.plain_characters import echo
 from ncuroof.cli.standard_output import files_hold_result
 from ncuroof.collect.recording import Recording
 from ncuroof.errors import NcuroofError, ReportFormatError
@@ -59,7 +58,7 @@ def _show(recording: Recording, *, force: bool, quiet: bool, no_color: bool) -> 
         warn(found, analysis)
     show_summary(analysis, no_color=no_color)
     for report in recording.reports:
-        click.echo(f"report: {report}")
+        echo(f"report: {report}")
     write_page(analysis, recording.reports[0], force=force)
     if not quiet:
         if recording.shortfall:

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import click
 
-from ncuroof.cli.file_option import FileToWrite
+from ncuroof.cli.file_option import FileToRead, FileToWrite
 from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, say
+from ncuroof.cli.plain_characters import echo
 from ncuroof.cli.standard_output import check_standard_output
 from ncuroof.collect import COMPRESSED_SUFFIX
 from ncuroof.collect.counts import counts_path
@@ -21,7 +22,7 @@ from ncuroof.present.output import write_whole
 
 
 @click.command()
-@click.argument("source", metavar="IN", type=click.Path(readable=False, path_type=Path))
+@click.argument("source", metavar="IN", type=FileToRead())
 @click.argument("target", metavar="OUT", type=FileToWrite())
 @click.option(
     "--keep",
@@ -54,7 +55,7 @@ def redact(
         is_compressed = target.suffix == COMPRESSED_SUFFIX
         write_whole(target, compress(done.content) if is_compressed else done.content, force=force)
     else:
-        click.echo(done.content, nl=False)
+        echo(done.content, nl=False)
     if not quiet:
         _tell(done, target, loss or done.lost)
         if (counts := counts_path(source)).exists():

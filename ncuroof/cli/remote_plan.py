@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from ncuroof.cli.file_option import STANDARD_OUTPUT
+from ncuroof.cli.plain_characters import echo
 from ncuroof.cli.standard_output import files_hold_result
 from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.counting_run import RUNNER, RUNNER_FILES
@@ -41,11 +42,11 @@ def write_remote_plan(recorder: Recorder, target: Path | str, *, is_gpu_known: b
         reports=_reports_for_shell(recorder),
     )
     if target == STANDARD_OUTPUT:
-        click.echo(script, nl=False)
+        click.echo(script, nl=False)  # a script keeps every character
     else:
         written = write_whole(Path(target), script.encode(), force=request.force)
         with files_hold_result():
-            click.echo(f"script: {written}")
+            echo(f"script: {written}")
 
 
 def _environment(recorder: Recorder) -> list[str]:

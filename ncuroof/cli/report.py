@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ncuroof import read
+from ncuroof.cli.file_option import FileToRead
 from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common, say
 from ncuroof.cli.outputs import Outputs, written_as
@@ -19,7 +20,7 @@ from ncuroof.ingest import READERS, ReaderName, available_cores
 from ncuroof.present import FORMATS, render, write
 from ncuroof.present.output import page_beside
 from ncuroof.roofline.roof_shares import by_device
-from ncuroof.wording import printable
+from ncuroof.wording import counted, printable
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("reports", nargs=-1, required=True, type=click.Path(readable=False, path_type=Path))
+@click.argument("reports", nargs=-1, required=True, type=FileToRead())
 @written_as(*FORMATS)
 @click.option(
     "-k",
@@ -49,14 +50,14 @@ if TYPE_CHECKING:
     "--calibration",
     "calibrations",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=FileToRead(),
     help="Roofs measured by ncuroof calibrate; repeat for more GPUs.",
 )
 @click.option(
     "--trace",
     "traces",
     multiple=True,
-    type=click.Path(path_type=Path),
+    type=FileToRead(),
     help="Trace of the same program from PyTorch's profiler or Nsight Systems: weights sums by how often and how long each "
     "kernel ran in it, and shows how long the GPU is idle. One per report.",
 )
@@ -105,7 +106,8 @@ def report(  # noqa: PLR0913  an argument per option
     if verbose:
         for line in (f"{raw.file}: {remark}" for raw in found.raw for remark in raw.remarks):
             say(line)
-        say(f"read {analysis.summary.n_kernels} kernels from {len(found.raw)} reports")
+        kernels, reports_read = counted(analysis.summary.n_kernels, "kernel"), counted(len(found.raw), "report")
+        say(f"read {kernels} from {reports_read}")
     if outputs.is_default:
         with files_hold_result():
             show_summary(analysis, no_color=no_color)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
-import click
-
 from ncuroof.analysis import Analysis
 from ncuroof.cli.options import say, wants_color
+from ncuroof.cli.plain_characters import echo
 from ncuroof.errors import OutputError
 from ncuroof.present import write
 from ncuroof.present.output import page_beside
@@ -46,4 +45,4 @@ def write_page(analysis: Analysis, report: Path, *, force: bool) -> None:
         page = write(analysis, page_beside(report, is_part=analysis.selection is not None), "html", force=force)
     except OutputError as error:
         raise OutputError(str(error), hint=f"ncuroof report {shlex.quote(str(report))} -o other.html") from error
-    click.echo(f"page: {printable(str(page))}")
+    echo(f"page: {printable(str(page))}")

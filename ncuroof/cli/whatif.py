@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from ncuroof import read
+from ncuroof.cli.file_option import FileToRead
 from ncuroof.cli.kept_inputs import keep_inputs
 from ncuroof.cli.options import common
 from ncuroof.cli.outputs import Outputs, written_as
@@ -26,7 +27,7 @@ _FORMATS: Mapping[str, Callable[[Record], str]] = {
 
 
 @click.command()
-@click.argument("reports", nargs=-1, required=True, metavar="REPORT…", type=click.Path(readable=False, path_type=Path))
+@click.argument("reports", nargs=-1, required=True, metavar="REPORT…", type=FileToRead())
 @click.option(
     "--gpu",
     "gpus",

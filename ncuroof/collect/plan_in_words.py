@@ -28,9 +28,10 @@ def plan_lines(recorder: Recorder, *, counts_first: bool) -> list[str]:
         f"report {request.report}{' per rank' if recorder.program.rank_variable else ''}"
     )
     if counts_first:
+        how_once = "; --no-per-shape skips the counting run and records every launch"
         lines.append(
-            f"  the program runs twice: first to count its launches{_counted_by(recorder)}, then under ncu; "
-            "--no-per-shape skips the counting run and records every launch"
+            f"  the program runs twice: first to count its launches{_counted_by(recorder)}, then under ncu"
+            f"{'' if recorder.counting_run.is_needed else how_once}"
         )
     if request.leaves_collectives_out:
         lines.append(

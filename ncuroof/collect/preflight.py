@@ -40,19 +40,22 @@ def preflight(recorder: Recorder, machine: Surroundings) -> None:
         ProfilingError: the program or script does not exist, the machine cannot profile, or ncu refuses the options.
     """
     program = recorder.program
+    _look_at_command((program.launcher or program.words)[0])  # one that is not there is no Python script either
     recorder.command()  # raises if the request contradicts itself
-    _look_at_program(recorder)
+    _look_at_script(recorder)
     if not program.launcher:
         _look_at_machine(recorder, machine)
     if recorder.counts_first:
         _ask_ncu(recorder)
 
 
-def _look_at_program(recorder: Recorder) -> None:
+def _look_at_command(word: str) -> None:
+    if shutil.which(word) is None and not (Path(word).is_file() and os.access(word, os.X_OK)):
+        raise _no_program(word)
+
+
+def _look_at_script(recorder: Recorder) -> None:
     program = recorder.program
-    first = (program.launcher or program.words)[0]
-    if shutil.which(first) is None and not (Path(first).is_file() and os.access(first, os.X_OK)):
-        raise _no_program(first)
     is_called_from_here = not program.launcher and is_python(program.words[0])  # a wrapper may change the folder first
     script = program.words[program.script] if is_called_from_here and program.script is not None else None
     if script not in (None, "-m") and not Path(str(script)).exists():
@@ -71,6 +74,11 @@ def _no_program(word: str) -> ProfilingError:
         return ProfilingError(
             f"{word}: is not executable (program-not-found)",
             hint=f"chmod +x {shlex.quote(word)}, or put its interpreter in front",
+        )
+    if Path(word).name == word:
+        return ProfilingError(
+            f"{word}: not found on PATH (program-not-found)",
+            hint="give its path, or activate the environment that has it; the Python of a script is chosen with --python PATH",
         )
     return ProfilingError(
         f"{word}: no such program (program-not-found)",

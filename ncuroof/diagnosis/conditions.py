@@ -64,12 +64,12 @@ def all_hold(all_of: Iterable[Condition], any_of: Sequence[Condition] = ()) -> p
 
 
 def read_conditions(entries: Iterable[Mapping[str, Any]]) -> tuple[Condition, ...]:
-    """Return the conditions that entries of `profiles/rules.toml` state (see `read_condition`)."""
+    """Return the conditions that entries of `profiles/rules.toml` and `profiles/rules/` state (see `read_condition`)."""
     return tuple(map(read_condition, entries))
 
 
 def read_condition(entry: Mapping[str, Any]) -> Condition:
-    """Return the condition that an entry of `profiles/rules.toml` states.
+    """Return the condition that one of these entries states.
 
     Raises:
         ProfileError: the comparison operator is unknown.

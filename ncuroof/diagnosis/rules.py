@@ -1,4 +1,4 @@
-"""The rules of the diagnosis, read from `profiles/rules.toml`."""
+"""The rules of the diagnosis, read from `profiles/rules.toml` and `profiles/rules/`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from ncuroof.diagnosis.shared_rules import complete_findings
 from ncuroof.diagnosis.vendor import Refinement, VendorRule
 from ncuroof.errors import ProfileError
 from ncuroof.metrics.formula import Formula, parse
-from ncuroof.resources import profile_file
+from ncuroof.resources import profile_file, read_entries
+
+_FILE = "rules.toml"
 
 VERDICT_PREFIX = "verdict:"
 
@@ -95,7 +97,7 @@ class Described:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """All of `profiles/rules.toml`.
+    """All of `profiles/rules.toml` and `profiles/rules/`.
 
     Attributes:
         nodes: the decision tree, parents before children.
@@ -154,18 +156,18 @@ def load_rules() -> Rules:
     Raises:
         ProfileError: `profiles/rules.toml` is malformed.
     """
-    with profile_file("rules.toml") as raw:
+    with profile_file(_FILE) as raw:
         return Rules(
             nodes=tuple(_node(entry) for entry in raw["node"]),
             verdicts={name: Described(**entry) for name, entry in raw["verdict"].items()},
             latency_causes=tuple(map(_latency_cause, raw["latency_cause"])),
-            findings={name: read_finding(name, entry) for name, entry in complete_findings(raw).items()},
+            findings=read_entries(_FILE, "finding", complete_findings(raw), read_finding),
             severity=raw["severity"],
             outweighs=raw["order"]["outweighs"],
             outweighs_earlier=raw["order"]["outweighs_earlier"],
             least_without_stalls=raw["order"]["least_without_stalls"],
             occupancy_cures=raw["occupancy_cures"],
-            caveats={name: _caveat(entry) for name, entry in raw["caveat"].items()},
+            caveats=read_entries(_FILE, "caveat", raw["caveat"], lambda _, entry: _caveat(entry)),
             missing_quantities=tuple(raw["missing"]["quantities"]),
             missing_unless_zero=raw["missing"]["unless_zero"],
             collect_work=raw["missing"]["collect_work"],

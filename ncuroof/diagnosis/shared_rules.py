@@ -1,9 +1,11 @@
-"""What findings of `profiles/rules.toml` share and it states once: bases, kernels with a name, one family's advice for another."""
+"""What findings of `profiles/rules/*.toml` share and state once: bases, kernels with a name, one family's advice for another."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+
+from ncuroof.resources import read_entries
 
 _BASE, _KERNELS, _SAME_ADVICE, _VARIANT, _STALL = "base", "kernels", "same_advice", "variant", "stall"
 _NAME_BY_KERNELS = {_KERNELS: "name", "not_kernels": "not_name"}
@@ -27,9 +29,11 @@ def complete_findings(raw: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         raw: the parsed file.
 
     Raises:
-        KeyError: what an entry refers to does not exist, or a base asks for a `stall` that the finding does not state.
+        ProfileError: what an entry refers to does not exist, or a base asks for a `stall` that the finding does not state.
     """
-    return {name: _complete(entry, raw[_BASE], raw[_KERNELS]) for name, entry in raw["finding"].items()}
+    return read_entries(
+        "rules.toml", "finding", raw["finding"], lambda _, entry: _complete(entry, raw[_BASE], raw[_KERNELS])
+    )
 
 
 def _complete(entry: Mapping[str, Any], bases: Mapping[str, Any], named: Mapping[str, Any]) -> dict[str, Any]:

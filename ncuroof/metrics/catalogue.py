@@ -1,4 +1,4 @@
-"""The catalogue of canonical quantities, read from `profiles/metrics.toml`."""
+"""The catalogue of canonical quantities, read from `profiles/metrics.toml` and `profiles/metrics/`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _IDENTITY_COUNTERS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """The content of `profiles/metrics.toml`.
+    """The content of `profiles/metrics.toml` and `profiles/metrics/`.
 
     Attributes:
         capabilities: compute capabilities (major × 10 + minor) of the chips whose counters it lists.

@@ -50,7 +50,7 @@ _GENERATOR_HEADER = "curand_kernel.h"
 
 _EXECUTED, _THREADS, _THREADS_ON = "inst_executed", "thread_inst_executed", "thread_inst_executed_true"
 _MEMORY_TYPE, _GLOBAL = "memory_type", 4
-"""Counter of an instruction's memory type, and its value for global memory, as in `by_line` of profiles/metrics.toml."""
+"""Counter of an instruction's memory type, and its value for global memory, as in `by_line` of profiles/metrics/lines.toml."""
 
 _WAVEFRONTS, _IDEAL_WAVEFRONTS = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"
 _WIDTH, _WIDE_BITS = "memory_access_size_type", 64

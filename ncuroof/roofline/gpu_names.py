@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 
+from ncuroof import resources
 from ncuroof.errors import UnknownNameError
 from ncuroof.roofline.gpu_profiles import GpuProfile, load_profiles, normalise_device_name
 
@@ -42,7 +43,15 @@ def profile_by_name(name: str) -> GpuProfile:
             break
     near = [profile.id for profile in found] or _nearest("".join(words))
     count = f"{len(found)} GPU profiles match" if found else "no GPU profile matches"
+    if not found and name.strip().lower() in _accelerators():
+        raise UnknownNameError(f"{count} {name!r}", hint=f"{name} is for `ncuroof model` only: --gpu {name}")
     raise UnknownNameError(f"{count} {name!r}", hint=f"use one of: {', '.join(near)}")
+
+
+@cache
+def _accelerators() -> frozenset[str]:
+    """Return the ids of the machines that only models know."""
+    return frozenset(path.stem for path in (resources.folder("profiles") / "accelerators").glob("*.toml"))
 
 
 def _readings(words: Sequence[str]) -> list[Callable[[GpuProfile], bool]]:

@@ -76,8 +76,8 @@ def test_bad_files_are_listed_and_the_others_taken_in(tmp_path: Path, capfd: pyt
     assert take_in(runs, runs / "absent.ncu-rep", "-o", target) == 1
     said = capfd.readouterr().err
     assert "2 of 4 reports could not be ingested" in said
-    assert "text.ncu-rep: report-format: " in said
-    assert "absent.ncu-rep: report-not-found: " in said
+    assert f"{runs / 'text.ncu-rep'}: report-format: expected " in said  # the name once
+    assert f"{runs / 'absent.ncu-rep'}: report-not-found: no such file" in said
     failures = Dataset.at(str(target)).failures().collect()
     assert sorted(failures["error"]) == ["report-format", "report-not-found"]
     assert run_main("fleet", target, "--failures") == 0
@@ -271,6 +271,23 @@ def test_a_wrong_query_is_told_without_its_plan(
     assert len(error) < 400
     assert "plan" not in error
     assert "hint: docs/columns.md" in hint
+
+
+@pytest.mark.parametrize(
+    "query", ["DROP TABLE kernels", " delete from kernels", "-- all\n/* of it */ TRUNCATE TABLE kernels"]
+)
+def test_sql_that_asks_nothing_is_refused(dataset: Path, capfd: pytest.CaptureFixture[str], query: str) -> None:
+    assert run_main("fleet", dataset, "--sql", query) == 2
+    assert "--sql: expected a query that begins with SELECT or WITH, found " in capfd.readouterr().err
+
+
+def test_sql_behind_a_comment_asks(dataset: Path) -> None:
+    assert run_main("fleet", dataset, "--sql", "-- DROP it?\nSELECT COUNT(*) AS n FROM kernels") == 0
+
+
+def test_failures_are_a_query_of_their_own(dataset: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run_main("fleet", dataset, "--failures", "--sql", "SELECT * FROM failures") == 2
+    assert "--failures is a query of its own" in capfd.readouterr().err
 
 
 def test_an_empty_dataset_answers(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -119,3 +119,20 @@ def test_a_dataset_is_not_made_of_a_report(report: Path, capfd: pytest.CaptureFi
     assert run_main("ingest", report, "-o", report) == 1
     assert "expected a dataset or an empty folder" in capfd.readouterr().err
     assert report.read_bytes() == RECORDING
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("report", ""), ("report", "run.ncu-rep", "--trace", ""), ("report", "run.ncu-rep", "-o", ""), ("fleet", ""),
+        ("ingest", "", "-o", "fleet"), ("ingest", "run.ncu-rep", "-o", ""), ("redact", "", "b"), ("redact", "a", ""),
+        ("whatif", "", "--gpu", "b200"), ("compare", "a", ""), ("profile", "-o", "", "train.py"), ("calibrate", "-o", ""),
+    ],
+)  # fmt: skip
+def test_an_empty_name_is_not_this_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], words: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run_main(*words) == 2
+    assert "expected a path, found an empty one" in capfd.readouterr().err
+    assert not list(tmp_path.iterdir())

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import pytest
 
 from ncuroof.cli.plain_characters import ERRORS, replace_what_cannot_be_encoded
@@ -27,3 +31,14 @@ def test_what_cannot_be_decoded_stays_an_error() -> None:
     replace_what_cannot_be_encoded()
     with pytest.raises(UnicodeDecodeError):
         b"\xff".decode("ascii", ERRORS)
+
+
+@pytest.mark.parametrize("words", [("explain", "tail_wave"), ("model", "gemm", "128", "128", "128"), ("whatif",)])
+def test_every_command_prints_what_an_ascii_terminal_shows(words: tuple[str, ...]) -> None:
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(
+        [sys.executable, "-m", "ncuroof", *words], capture_output=True, timeout=60, env=environment, check=False
+    )
+    printed = done.stdout + done.stderr  # whatif prints a usage error, whose REPORT… is not ASCII
+    assert printed
+    assert printed.isascii()

@@ -236,6 +236,18 @@ def test_what_is_asked_for_besides_takes_more_passes_than_are_told(
         assert passes in capfd.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "is_told"), [((), True), (("--step", "3"), True), (("--cover", "95%"), False), (("--per-shape",), False)]
+)
+def test_a_counting_run_can_be_skipped_unless_it_was_asked_for(
+    folder: Path, capfd: pytest.CaptureFixture[str], words: tuple[str, ...], is_told: bool
+) -> None:
+    assert run_main("profile", "--dry-run", *words, "train.py") == 0
+    told = capfd.readouterr().err
+    assert "the program runs twice: first to count its launches, then under ncu" in told
+    assert ("--no-per-shape skips the counting run" in told) == is_told
+
+
 def test_lines_ask_for_source_counters_and_sources(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     arguments = ("--lines", "--level", "quick", "--", "--call-stack", "--", "train.py")
     assert run_main("profile", "--dry-run", "--no-per-shape", *arguments) == 0
@@ -250,8 +262,12 @@ def test_lines_ask_for_source_counters_and_sources(folder: Path, capfd: pytest.C
         ((), "expected a script or program to profile"),
         (("--step", "0", "train.py"), "--step: expected a number from 1"),
         (("--cover", "200%", "train.py"), "--cover: expected a share of GPU time"),
-        (("--step", "1", "./app"), "expected a Python script"),
+        (("--step", "1", "true"), "expected a Python script, found 'true'"),
         (("--compute-capability", "90", "train.py"), "expected a compute capability"),
+        (
+            ("--compute-capability", "6.2", "train.py"),
+            "--compute-capability 6.2: Nsight Compute supports 7.0 and later",
+        ),
         (("-o", "nowhere/..", "train.py"), "-o: expected a file name, found 'nowhere/..'"),
         (("--remote-plan", "p.sh", "--cover", "95%", "train.py"), "--cover needs launch counts"),
         (("--", "--set=full", "--", "./app"), "--set for ncu: ncuroof sets this option of ncu itself"),

@@ -444,7 +444,7 @@ def test_a_signal_while_reports_are_read_exits_130(name: str, request: pytest.Fi
     assert list(report.parent.iterdir()) == [report]
 
 
-@pytest.mark.parametrize("flags", [["--quiet", "report"], ["report", "--quiet"], ["-q", "-v", "report"]])
+@pytest.mark.parametrize("flags", [["--quiet", "report"], ["report", "--quiet"], ["-q", "report"]])
 def test_flags_hold_before_and_after_the_command(tmp_path: Path, flags: list[str]) -> None:
     report = tmp_path / "cut.ncu-rep"
     whole = write_report(
@@ -456,6 +456,14 @@ def test_flags_hold_before_and_after_the_command(tmp_path: Path, flags: list[str
     )
     assert result.returncode == 0
     assert "warning" not in result.stderr
+
+
+@pytest.mark.parametrize("flags", [["-q", "-v", "report"], ["-q", "report", "-v"], ["report", "-v", "-q"]])
+def test_nobody_is_quiet_and_verbose(flags: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert run_main(*flags, demo.REPORT, "-o", "-") == 2
+    out, said = capfd.readouterr()
+    assert "--quiet and --verbose exclude each other" in said
+    assert out == ""
 
 
 def test_several_outputs_are_all_written(tmp_path: Path) -> None:

@@ -44,13 +44,19 @@ def test_a_script_on_a_good_machine_may_run(tmp_path: Path, script: str) -> None
         (("nowhere.py",), r"nowhere\.py: no such script \(program-not-found\)"),
         (("./nowhere",), r"\./nowhere: no such program \(program-not-found\)"),
         (("/nowhere/python", "train.py"), "/nowhere/python: no such program"),
-        (("no-such-launcher", "-n", "2", "./app"), "no-such-launcher: no such program"),
+        (("no-such-launcher", "-n", "2", "./app"), r"no-such-launcher: not found on PATH \(program-not-found\)"),
     ],
 )
 def test_a_program_that_is_not_there(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     with pytest.raises(NcuroofError, match=message) as error:
         preflight(recorder(tmp_path, words), machine())
     assert error.value.exit_code == 1  # as for a report that is not there; 2 is for wrong options
+
+
+def test_a_command_that_is_not_installed_is_told_before_that_it_is_no_script(tmp_path: Path) -> None:
+    # trl is a Python script itself; where it is missing, that is the news, not "expected a Python script".
+    with pytest.raises(NcuroofError, match=r"^no-such-trl: not found on PATH \(program-not-found\)"):
+        preflight(recorder(tmp_path, ("no-such-trl", "sft"), steps=Steps(10, 10)), machine())
 
 
 def test_a_wrapper_may_know_another_folder_with_the_script(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_the_stall_of_a_finding_stands_wherever_its_base_asks_for_it() -> None:
     assert of_wait["when"] == [{"quantity": "stalls.wait", "threshold": 0.3}]
     assert of_wait["gain"] == {"default": "{stalls.wait} * 2 - {stalls.wait}"}
     assert completed({"base": "wait", "stall": "drain"}, bases)["when"][0]["quantity"] == "stalls.drain"
-    with pytest.raises(KeyError, match="stall"):
+    with pytest.raises(ProfileError, match="stall"):
         completed({"base": "stall"}, bases)
 
 
@@ -94,7 +94,7 @@ def test_a_family_has_the_advice_of_another_where_it_has_none() -> None:
     finding = completed({"base": "b", "advice_library": "Align", "advice_pytorch": "Fuse"}, bases)
     assert (finding["advice_cub"], finding["advice_inductor"]) == ("Widen", "Fuse")
     assert "same_advice" not in finding
-    with pytest.raises(KeyError, match="advice_triton"):
+    with pytest.raises(ProfileError, match="advice_triton"):
         completed({"same_advice": {"inductor": "triton"}})
 
 
@@ -117,7 +117,7 @@ def test_advice_from_pytorch_comes_after_all_variants() -> None:
 
 @pytest.mark.parametrize("finding", [{"base": "absent"}, {"kernels": "absent"}, {"variant": [{"kernels": "absent"}]}])
 def test_what_a_finding_refers_to_has_to_exist(finding: dict[str, Any]) -> None:
-    with pytest.raises(KeyError, match="absent"):
+    with pytest.raises(ProfileError, match=r"finding\.f: .*absent"):
         completed(finding)
 
 
@@ -127,7 +127,23 @@ def test_a_reference_to_nothing_is_reported_with_its_file(tmp_path: Path, monkey
     text = changed.read_text(encoding="utf-8")
     changed.write_text(text.replace('\nbase = "loads_in_flight"\n', '\nbase = "absent"\n', 1), encoding="utf-8")
     monkeypatch.setattr(resources, "folder", lambda _: tmp_path)
-    with pytest.raises(ProfileError, match=r"rules\.toml: .*absent"):
+    with pytest.raises(ProfileError, match=r"^rules/waits_for_memory\.toml: finding\.serial_loads: .*absent"):
+        load_rules.__wrapped__()
+
+
+def test_a_fault_in_a_finding_is_reported_with_its_file_and_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(PROFILES, tmp_path, dirs_exist_ok=True)
+    changed = tmp_path / "rules" / "dram.toml"
+    changed.write_text(
+        changed.read_text(encoding="utf-8")
+        + '[finding.wrong]\ntitle = "Wrong"\nverdicts = []\nevidence = []\nadvice = "None."\n'
+        + 'when = [{ quantity = "duration_ns", op = "=>", threshold = 1 }]\n',
+        encoding="utf-8",
+    )
+    monkeypatch.setattr(resources, "folder", lambda _: tmp_path)
+    with pytest.raises(ProfileError, match=r"^rules/dram\.toml: finding\.wrong: comparison '=>' is not one of "):
         load_rules.__wrapped__()
 
 

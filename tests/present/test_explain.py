@@ -230,6 +230,15 @@ def test_every_limiter_of_latency_is_told_in_plain_words_or_is_plain() -> None:
         ("wave", "wave: term"),
         ("MFU", "mfu: term"),
         ("Arithmetic intensity", "intensity: term"),
+        ("time above the roofline", "recoverable_ns: column, ns"),
+        ("GPU time", "gpu_time: term"),
+        ("up to", "gain: term"),
+        ("replays", "replay: term"),
+        ("sectors", "sector: term"),
+        ("coalescing", "coalesced: term"),
+        ("findings", "findings: column"),
+        ("finding", "finding: term"),
+        ("caveat", "caveat: term"),
     ],
 )
 def test_names_may_be_written_as_they_are_printed(printed: str, first: str) -> None:
@@ -242,7 +251,7 @@ def test_names_may_be_written_as_they_are_printed(printed: str, first: str) -> N
         ("spills", "local_memory"),
         ("L2 hit rate", "access.l2_hit_frac"),
         ("time above the roof", "recoverable_ns"),
-        ("coalescing", "uncoalesced_global_load"),
+        ("uncoalesced loads", "uncoalesced_global_load"),
         ("dram__byte.sum", "dram__bytes.sum"),
     ],
 )

@@ -17,6 +17,18 @@ def test_what_stands_together_is_not_parted() -> None:
     assert list(filled("", ["a", "b c d"], 6)) == ["a", "b c d"]
 
 
+def test_a_unit_stays_beside_its_number() -> None:
+    assert list(filled("", ["it", "takes", "61.2", "%,", "or", "(1.5", "GB/s)", "and", "12", "s."], 14)) == [
+        "it takes",
+        "61.2 %, or",
+        "(1.5 GB/s) and",
+        "12 s.",
+    ]
+    assert list(filled("", ["of", "3", "kernels", "×8", "2.83", "ms"], 7)) == ["of 3", "kernels", "×8", "2.83 ms"]
+    assert list(filled("", ["of", "3", "µs"], 3)) == ["of", "3", "µs"]  # both together do not fit
+    assert list(filled("", ["1", "2", "3"], 9)) == ["1 2 3"]
+
+
 def test_what_is_wider_than_the_line_is_parted_and_stays_whole() -> None:
     assert list(fitting(["(up to 5 %)", "ab", "abcdefg", "核心a"], 3)) == [
         *("(up", "to", "5", "%)"),

@@ -109,3 +109,9 @@ def test_an_unknown_gpu_is_none_that_resembles_it(name: str, nearest: list[str])
         profile_by_name(name)
     found = (caught.value.hint or "").removeprefix("use one of: ").split(", ")
     assert found[: len(nearest)] == nearest
+
+
+def test_a_machine_that_only_models_know_is_told_as_such() -> None:
+    with pytest.raises(UnknownNameError, match="no GPU profile matches 'TPU-v5e'") as caught:
+        profile_by_name("TPU-v5e")
+    assert caught.value.hint == "TPU-v5e is for `ncuroof model` only: --gpu TPU-v5e"

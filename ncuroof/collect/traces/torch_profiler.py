@@ -42,7 +42,10 @@ _COPIES = ("gpu_memcpy", "gpu_memset")
 _HOST_CALLS = ("cuda_runtime", "cuda_driver")
 _ANNOTATION, _OPERATOR = "user_annotation", "cpu_op"
 _WANTED = "expected a trace of PyTorch's profiler"
-_HINT = "pass the file that torch.profiler.profile.export_chrome_trace() wrote"
+_HINT = (
+    "pass the file that torch.profiler.profile.export_chrome_trace() wrote, or a report of Nsight Systems (.nsys-rep, or the "
+    "SQLite file that nsys export made of it)"
+)
 
 Events = Sequence[Mapping[str, Any]]
 _Read = TypeVar("_Read")
