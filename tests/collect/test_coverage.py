@@ -93,6 +93,7 @@ OF_THE_CHIP = {
     "access.async_sectors_per_lookup",
     "access.bulk_copy_frac",
     "access.wavefronts_per_instruction",
+    "access.load_instruction_frac",  # the LSU's peak rate is known where it was recorded
 }
 """Quantities that some chips have no counter for, or whose counters were not seen on some."""
 
