@@ -6,8 +6,10 @@ import math
 from dataclasses import dataclass
 
 from ncuroof.comparison.matched_groups import MatchedGroups
-from ncuroof.comparison.rules import ACTIVE, BUSIEST, ComparisonRules, Explanation
+from ncuroof.comparison.rules import LIMITING, ComparisonRules, Explanation
 from ncuroof.words import Verdict
+
+_ANY_UNIT = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +44,35 @@ class Slowdown:
             return self._of_ratio(self._latency_without(slow - fast))
         if explanation.goes_with == "speed":
             return self._of_ratio(fast / slow if slow else math.inf)
-        return max(self._of_unit(explanation, slow, fast), self._of_instructions(explanation, slow, fast))
+        units = [unit for unit in explanation.busy if self.slower.busy_ns(unit) is not None]
+        saved_ns = max(self.saved_ns(explanation, unit) for unit in units or (_ANY_UNIT,))
+        return max(self._of_time(saved_ns), self._of_instructions(explanation, slow, fast))
 
     @property
     def is_slower_waiting(self) -> bool:
         """Whether no unit limits the slower side while SMs have work; without utilisations, what its verdict says."""
-        busy, active = self.slower.average(BUSIEST), self.slower.average(ACTIVE)
-        if busy is None:
+        busy = [frac for name in LIMITING if (frac := self.slower.average(name)) is not None]
+        if not busy:
             return bool(self.slower.longest["verdict"] == Verdict.LATENCY.value)
-        return busy < self.rules.limiting_busy_frac * (active or 1.0)
+        return max(busy) < self.rules.limiting_busy_frac
+
+    def saved_ns(self, explanation: Explanation, unit: str) -> float:
+        """Return how much less a unit has to work on an amount, or on a share of one, at most; 0 where it is hardly busy.
+
+        Args:
+            explanation: of an amount, or a share of one, that became less.
+            unit: the utilisation of what works on it; _ANY_UNIT, of which none is known, is taken to be busy all the time.
+        """
+        slow, fast = self.slower.value(explanation), self.faster.value(explanation)
+        slow_ns, fast_ns = (None if unit == _ANY_UNIT else side.busy_ns(unit) for side in (self.slower, self.faster))
+        if not slow or fast is None:
+            return 0.0
+        own_ns = (self.slower_ns if slow_ns is None else slow_ns) * self._own_part(explanation)
+        if own_ns < self.rules.least_busy_frac * self.slower_ns:
+            return 0.0
+        less = slow - fast if explanation.kind == "share" else (slow - fast) / slow
+        most_ns = math.inf if slow_ns is None or fast_ns is None else max(slow_ns - fast_ns, 0.0)
+        return min(own_ns * less, most_ns)
 
     def _of_time(self, saved_ns: float) -> float:
         return min(saved_ns / (self.slower_ns - self.faster_ns), 1.0)
@@ -63,16 +85,6 @@ class Slowdown:
         """Return how much longer a warp takes from one instruction to the next than it would without so many cycles."""
         latency = self.slower.latency() or 0.0
         return latency / (latency - cycles) if latency > cycles else math.inf
-
-    def _of_unit(self, explanation: Explanation, slow: float, fast: float) -> float:
-        """Return what a unit can account for that works less on an amount, or on a share of one."""
-        known = [busy for name in explanation.busy if (busy := self.slower.average(name)) is not None]
-        busy = max(known, default=1.0) * self._own_part(explanation)
-        if busy < self.rules.least_busy_frac:
-            return 0.0
-        return self._of_time(
-            busy * self.slower_ns * ((slow - fast) / slow if explanation.kind != "share" else slow - fast)
-        )
 
     def _own_part(self, explanation: Explanation) -> float:
         """Return a quantity's part of what its unit works on; 0 where that became more in all, 1 where it is not known."""

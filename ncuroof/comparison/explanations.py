@@ -8,13 +8,19 @@ from dataclasses import dataclass
 
 from ncuroof.comparison.effects import Slowdown
 from ncuroof.comparison.matched_groups import MatchedGroups
-from ncuroof.comparison.rules import ComparisonRules, Explanation
+from ncuroof.comparison.rules import FILLED, ComparisonRules, Explanation
 
 _FOLLOWS_RATIO = 1.1
 """A utilisation that moved by no more than this beyond its amount followed it."""
 
 _MOVED_RATIO = 1.05
 """Bytes behind hits, and what a block takes, that differ by less are the same."""
+
+_MOSTLY_FILLED_FRAC = 0.7
+"""Of the warps that fit: with fewer, something else than the room for them is why they are few."""
+
+_AS_BUSY = 0.95
+"""Units whose times differ by less do the same: one contains the other."""
 
 _AS_MUCH = 0.8
 """Of what a busy unit accounts for: an amount that accounts for so much of it says why it is busy."""
@@ -88,12 +94,24 @@ def changes(
 def _causes(
     explanation: Explanation, before: MatchedGroups, after: MatchedGroups
 ) -> Iterator[tuple[str, str, float, float]]:
-    """Yield the quantities that are why another one is less, or more, with their values before and after."""
+    """Yield the quantities that are why another one is less, or more, with their values before and after.
+
+    That is what leaves room for the fewest blocks on the side with less, if these are mostly there.
+    """
     own = _ratio(before.value(explanation), after.value(explanation))
-    for name, words in explanation.because:
+    if not explanation.because or not own:
+        return
+    less = after if own < 0 else before
+    if (less.average(FILLED) or 1.0) < _MOSTLY_FILLED_FRAC:
+        return
+    limits = {
+        name: limit for name, _, limits_by in explanation.because if (limit := less.average(limits_by)) is not None
+    }
+    for name, words, _ in explanation.because:
         was, became = before.average(name), after.average(name)
         ratio = _ratio(was, became)
-        if own and ratio and was and became and own * ratio < 0 and abs(ratio) >= math.log(_MOVED_RATIO):
+        is_least = limits.get(name, 0.0) <= min(limits.values(), default=0.0)
+        if is_least and ratio and was and became and own * ratio < 0 and abs(ratio) >= math.log(_MOVED_RATIO):
             yield name, words, was, became
 
 
@@ -111,29 +129,35 @@ def _explaining(
         each: frac
         for each in moved
         if not each.through
-        and _is_by_itself(each, before, after)
+        and _is_by_itself(each, before, after, rules)
         and (frac := slowdown.accounted_frac(each)) >= rules.least_part_frac
     }
     for each in moved:
         if slowdown.accounted_frac(each) and _are_misses_moved(each, before, after):
             through = [frac for reason, frac in found.items() if reason.quantity in each.through]
             found |= {each: max(through)} if through else {}
+    named = _unit_without_reason(found, slowdown)
     names = {each.quantity for each in found}
-    busy_times = [each for each in found if each.kind == "time"]
-    longest = max(busy_times, key=lambda each: _known(slower, each) - _known(faster, each), default=None)
-    if longest is not None and _has_a_reason(longest, found):
-        longest = None
     return {
         each: frac
         for each, frac in found.items()
-        if names.isdisjoint(each.unless) and (each is longest or each.kind != "time")
+        if names.isdisjoint(each.unless) and (each == named or each.kind != "time")
     }
 
 
-def _has_a_reason(busy_time: Explanation, found: Mapping[Explanation, float]) -> bool:
-    """Return whether something that a unit works on says why it is busy for longer."""
-    fracs = [frac for each, frac in found.items() if busy_time.quantity in each.busy]
-    return max(fracs, default=0.0) >= _AS_MUCH * found[busy_time]
+def _unit_without_reason(found: Iterable[Explanation], slowdown: Slowdown) -> Explanation | None:
+    """Return the unit that is busiest on the slower side, of those that work less without a reason; None where there is none."""
+    units = [
+        each
+        for each in found
+        if each.kind == "time"
+        and max(
+            (slowdown.saved_ns(reason, each.quantity) for reason in found if each.quantity in reason.busy), default=0.0
+        )
+        < _AS_MUCH * (_known(slowdown.slower, each) - _known(slowdown.faster, each))
+    ]
+    most_ns = max((_known(slowdown.slower, each) for each in units), default=0.0)
+    return next((each for each in units if _known(slowdown.slower, each) >= _AS_BUSY * most_ns), None)
 
 
 def _has_moved(explanation: Explanation, before: MatchedGroups, after: MatchedGroups) -> bool:
@@ -149,9 +173,12 @@ def _known(side: MatchedGroups, explanation: Explanation) -> float:
     return math.nan if value is None else value
 
 
-def _is_by_itself(explanation: Explanation, before: MatchedGroups, after: MatchedGroups) -> bool:
-    """Return whether a quantity can be the only reason: a utilisation is an amount over the time, but where it was zero."""
-    return explanation.amount is None or not before.value(explanation) or not after.value(explanation)
+def _is_by_itself(
+    explanation: Explanation, before: MatchedGroups, after: MatchedGroups, rules: ComparisonRules
+) -> bool:
+    """Return whether a quantity can be a reason: a utilisation is work over time, except where one run did not use the unit."""
+    values = _known(before, explanation), _known(after, explanation)
+    return explanation.amount is None or (min(values) < rules.unused_frac and max(values) >= rules.least_busy_frac)
 
 
 def _is_as_the_time(
@@ -178,7 +205,9 @@ def _are_misses_moved(explanation: Explanation, before: MatchedGroups, after: Ma
         return True
     own = _ratio(before.value(explanation), after.value(explanation))
     misses = _ratio(before.amount(explanation.misses), after.amount(explanation.misses))
-    return own is None or misses is None or (misses * own < 0 and abs(misses) >= math.log(_MOVED_RATIO))
+    if own is None:  # there were none at all: of how much is not known
+        return False
+    return misses is None or (misses * own < 0 and abs(misses) >= math.log(_MOVED_RATIO))
 
 
 def _ratio(was: float | None, became: float | None) -> float | None:

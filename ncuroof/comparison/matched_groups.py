@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ncuroof.comparison.rules import ISSUED, WARPS, Explanation, load_comparison_rules
+from ncuroof.comparison.rules import ACTIVE, ISSUED, OF_THE_GPU, WARPS, Explanation, load_comparison_rules
 
 Row = dict[str, Any]
 
@@ -67,15 +67,25 @@ class MatchedGroups:
         warps, issued = self.average(WARPS), self.average(ISSUED)
         return warps / issued if warps is not None and issued else None
 
+    def busy_ns(self, unit: str) -> float | None:
+        """Return for how long a unit is busy, on the SMs that have work if it is one of theirs; None where that is not known."""
+        busy, time_ns = self.average(unit), self.amount("mean_ns")
+        if busy is None or time_ns is None:
+            return None
+        active = 1.0 if unit in OF_THE_GPU else self.average(ACTIVE) or 1.0
+        return min(busy / active, 1.0) * time_ns
+
     def value(self, explanation: Explanation) -> float | None:
         """Return what may explain a change, by its kind; None where it is not known for any group."""
         if explanation.kind == "amount":
             return self.amount(explanation.quantity)
+        if explanation.kind == "time":
+            return self.busy_ns(explanation.quantity)
         value = self.average(explanation.quantity)
-        if value is None or explanation.kind not in ("wait", "time"):
+        if value is None or explanation.kind != "wait":
             return value
-        unit = self.latency() if explanation.kind == "wait" else self.amount("mean_ns")
-        return None if unit is None else value * unit
+        latency = self.latency()
+        return None if latency is None else value * latency
 
 
 def aligned(before: MatchedGroups, after: MatchedGroups) -> tuple[MatchedGroups, MatchedGroups]:

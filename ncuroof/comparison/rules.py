@@ -13,13 +13,19 @@ from ncuroof.resources import profile_file
 STALLS = "stalls."
 """Begins the names of shares of what warps wait for."""
 
-WARPS, ISSUED, BUSIEST, ACTIVE = (
+WARPS, ISSUED, ACTIVE, FILLED = (
     "scheduler.n_active_warps",
     "scheduler.issue_per_cycle",
-    "utilisation.busiest",
     "scheduler.sm_active_frac",
+    "occupancy.filled_frac",
 )
-STATE = (WARPS, ISSUED, BUSIEST, ACTIVE)
+OF_THE_GPU = ("utilisation.dram", "utilisation.l2")
+"""Utilisations of units that all SMs share; all others are averages over the SMs."""
+
+LIMITING = (*OF_THE_GPU, "scheduler.l1_busy_frac", "scheduler.compute_busy_frac")
+"""How busy the units are that can limit a kernel, those of SMs while SMs have work."""
+
+STATE = (WARPS, ISSUED, ACTIVE, FILLED, *LIMITING)
 """Quantities of a kernel that tell whether a unit limits it, and how long a warp takes from one instruction to the next."""
 
 
@@ -91,7 +97,7 @@ class Explanation:
         misses: bytes behind a hit rate: without a change of these, hits cost or save nothing.
         through: quantities by which it changes the time.
         unless: quantities of which it only is the consequence.
-        because: quantities that make it less where they are more, each with its words.
+        because: quantities that make it less where they are more, each with its words, and how many blocks it leaves room for.
     """
 
     quantity: str
@@ -108,7 +114,7 @@ class Explanation:
     misses: str | None = None
     through: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
-    because: tuple[tuple[str, str], ...] = ()
+    because: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +126,14 @@ class ComparisonRules:
     least_part_frac: float
     least_busy_frac: float
     limiting_busy_frac: float
+    unused_frac: float
     explanations: tuple[Explanation, ...]
     for_gates: tuple[str, ...]
 
     def quantities(self) -> list[str]:
         """Return the quantities of kernels that comparing reads, each once."""
         explaining = [each.quantity for each in self.explanations]
-        behind = [name for each in self.explanations for name in (*each.busy, *dict(each.because))]
+        behind = [name for each in self.explanations for name in (*each.busy, *_of_causes(each))]
         return list(dict.fromkeys([*explaining, *behind, *STATE, *self.for_gates]))
 
 
@@ -145,6 +152,7 @@ def load_comparison_rules() -> ComparisonRules:
             float(raw["least_part_frac"]),
             float(raw["least_busy_frac"]),
             float(raw["limiting_busy_frac"]),
+            float(raw["unused_frac"]),
             (*stated, *_waits(raw["waits"]), *_busy_times(raw["busy_times"])),
             tuple(raw["for_gates"]),
         )
@@ -152,7 +160,12 @@ def load_comparison_rules() -> ComparisonRules:
 
 def _stated(entry: Mapping[str, Any]) -> Explanation:
     values: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in entry.items()}
-    return Explanation(**values | {"because": tuple(entry.get("because", {}).items())})
+    return Explanation(**values | {"because": tuple(map(tuple, entry.get("because", ())))})
+
+
+def _of_causes(explanation: Explanation) -> Iterator[str]:
+    for quantity, _, limit in explanation.because:
+        yield from (quantity, limit)
 
 
 def _waits(raw: Mapping[str, Any]) -> Iterator[Explanation]:

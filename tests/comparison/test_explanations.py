@@ -29,8 +29,9 @@ def test_bytes_explain_where_the_slower_run_keeps_what_moves_them_busy(
 
 @pytest.mark.parametrize(("verdict", "explaining"), [("latency", ["instructions.warp_executed"]), ("memory", [])])
 def test_instructions_take_time_in_a_kernel_that_waits_for_each(verdict: str, explaining: list[str]) -> None:
-    before = {"instructions.warp_executed": 1e9, "utilisation.issue": 0.1, "verdict": verdict}
-    after = {"instructions.warp_executed": 5e8, "utilisation.issue": 0.1, "verdict": verdict}
+    dram = {"latency": 0.6, "memory": 0.85}[verdict]
+    before = {"instructions.warp_executed": 1e9, "utilisation.issue": 0.1, "utilisation.dram": dram}
+    after = {"instructions.warp_executed": 5e8, "utilisation.issue": 0.1, "utilisation.dram": dram}
     assert reasons(before, after, (2000.0, 1000.0)) == explaining
 
 
@@ -148,8 +149,12 @@ def test_a_utilisation_alone_is_the_time_told_again() -> None:
     )
 
 
-def test_tensor_cores_that_were_not_used_before_are_a_reason() -> None:
-    assert reasons({"utilisation.tensor": 0.0}, {"utilisation.tensor": 0.6}, (4000.0, 1000.0)) == ["utilisation.tensor"]
+@pytest.mark.parametrize(
+    ("was", "became", "explaining"),
+    [(0.0, 0.6, ["utilisation.tensor"]), (1.5e-6, 0.6, ["utilisation.tensor"]), (0.01, 0.6, []), (0.0, 0.1, [])],
+)
+def test_tensor_cores_that_were_not_used_before_are_a_reason(was: float, became: float, explaining: list[str]) -> None:
+    assert reasons({"utilisation.tensor": was}, {"utilisation.tensor": became}, (4000.0, 1000.0)) == explaining
 
 
 def fracs(before: dict[str, float | str], after: dict[str, float | str], us: tuple[float, float]) -> dict[str, float]:
@@ -169,7 +174,10 @@ def test_an_amount_accounts_for_the_time_that_its_unit_works_less_on_it() -> Non
     assert fracs(before, after, (100.0, 20.0)) == {}
     # the slower run is judged, whichever came first
     assert fracs(after, before, (60.0, 100.0)) == {"traffic_bytes.dram": pytest.approx(0.45)}
-    assert fracs(before, {"traffic_bytes.dram": 1e7}, (100.0, 95.0)) == {"traffic_bytes.dram": 1}
+    # however much smaller an amount is: DRAM works for 60 µs, and then for 57
+    assert fracs(before, {"traffic_bytes.dram": 1e7}, (100.0, 95.0)) == {"traffic_bytes.dram": pytest.approx(0.6)}
+    # 75 % busy is 90 of 120 µs, and none of it is saved
+    assert fracs(before | {"utilisation.dram": 0.5}, after | {"utilisation.dram": 0.75}, (180.0, 120.0)) == {}
 
 
 L1_AND_SHARED = ("traffic_bytes.l1", "traffic_bytes.shared")
@@ -180,8 +188,8 @@ L1_AND_SHARED = ("traffic_bytes.l1", "traffic_bytes.shared")
     [
         # 90 % of what L1 moves is from L1, and half of that is gone: 0.9 · 0.9 · 100 µs / 2 = 40.5 µs of 50
         ((9e9, 1e9), (4.5e9, 1e9), {"traffic_bytes.l1": 0.81}),
-        # 4 % of it: L1 works on that for 3.6 % of the time
-        ((4e8, 96e8), (1e8, 40e8), {"traffic_bytes.shared": 1.0}),
+        # 4 % of it: L1 works on that for 3.6 % of the time; for 45 of 50 µs less on both
+        ((4e8, 96e8), (1e8, 40e8), {"traffic_bytes.shared": 0.9}),
         # less from L1, but more of both together: why L1 is busy for 45 µs less is not known
         ((5e9, 5e9), (2e9, 9e9), {"utilisation.l1": 0.9}),
     ],
@@ -194,8 +202,8 @@ def test_l1_and_shared_memory_have_their_parts_of_the_time_of_l1(
     assert found == pytest.approx(explaining)
 
 
-LATENCY = {"utilisation.busiest": 0.3, "scheduler.sm_active_frac": 1.0, "verdict": "latency"}
-LIMITED = LATENCY | {"utilisation.busiest": 0.85}
+LATENCY = {"scheduler.compute_busy_frac": 0.3, "scheduler.sm_active_frac": 1.0, "verdict": "latency"}
+LIMITED = LATENCY | {"scheduler.compute_busy_frac": 0.85}
 
 
 def test_more_warps_and_shorter_waits_explain_where_no_unit_limits() -> None:
@@ -224,7 +232,7 @@ def test_twice_the_warps_account_for_half_of_four_times_the_speed(
 
 def test_a_limiting_unit_is_judged_while_sms_have_work() -> None:
     # 60 % of the time is 85.7 % of the 70 % in which SMs have work: more warps do not help
-    state = LATENCY | {"utilisation.busiest": 0.6, "scheduler.sm_active_frac": 0.7}
+    state = LATENCY | {"scheduler.l1_busy_frac": 0.857, "scheduler.sm_active_frac": 0.7}
     before, after = {"occupancy.achieved_frac": 0.25} | state, {"occupancy.achieved_frac": 0.5} | state
     assert fracs(before, after, (400.0, 100.0)) == {}
     # 96 to 99.8 % are the logarithm 0.0388 of 0.0356
@@ -240,7 +248,7 @@ def test_sms_without_blocks_are_why_sms_have_no_work() -> None:
 
 def test_a_unit_that_is_busy_for_shorter_explains_where_nothing_says_why() -> None:
     # 90 of 100 µs, then 36 of 40; half of the instructions would be 45 µs of 60
-    before, after = {"utilisation.lsu": 0.9}, {"utilisation.lsu": 0.9}
+    before = after = LIMITED | {"utilisation.lsu": 0.9}
     assert fracs(before, after, (100.0, 40.0)) == {"utilisation.lsu": pytest.approx(0.9)}
     old, new = (run(launch("a", us, **before)) for us in (100.0, 40.0))
     assert change_sentence(compare(old, new).deltas[0]) == "2.5× faster: LSU pipe busy 90.0 µs → 36.0 µs"
@@ -255,9 +263,38 @@ def test_a_unit_that_is_busy_for_shorter_explains_where_nothing_says_why() -> No
     ]
 
 
-def test_of_units_that_are_busy_for_shorter_the_one_that_saves_most_is_named() -> None:
-    before, after = {"utilisation.lsu": 0.9, "utilisation.alu": 0.8}, {"utilisation.lsu": 0.9, "utilisation.alu": 0.2}
-    assert list(fracs(before, after, (100.0, 40.0))) == ["utilisation.alu"]
+@pytest.mark.parametrize(
+    ("l1", "named"),
+    [
+        (0.6, "utilisation.lsu"),
+        (0.91, "utilisation.lsu"),  # L1 with the LSU pipe in it
+        (0.97, "utilisation.l1"),
+    ],
+)
+def test_of_units_that_are_busy_for_shorter_the_busiest_is_named(l1: float, named: str) -> None:
+    before = {"utilisation.lsu": 0.9, "utilisation.l1": l1, "utilisation.alu": 0.8}
+    assert list(fracs(before, before | {"utilisation.alu": 0.1}, (100.0, 40.0))) == [named]
+
+
+def test_each_unit_has_reasons_of_its_own() -> None:
+    # L1 works for 95 µs, then for 38, on shared memory alone; tensor cores for 90, then for 36, on as many FLOPs.
+    before = {"utilisation.l1": 0.95, "traffic_bytes.shared": 1e9, "traffic_bytes.l1": 0.0, "utilisation.tensor": 0.9}
+    after = before | {"traffic_bytes.shared": 4e8}
+    assert fracs(before, after, (100.0, 40.0)) == pytest.approx(
+        {"traffic_bytes.shared": 0.95, "utilisation.tensor": 0.9}
+    )
+
+
+def test_units_of_sms_count_while_sms_have_work() -> None:
+    # Half of the SMs, 96 % busy with L1: of its 96 µs, 86.4 % less are 83 of 84
+    before = {
+        "utilisation.l1": 0.48,
+        "scheduler.sm_active_frac": 0.5,
+        "traffic_bytes.l1": 1e9,
+        "traffic_bytes.shared": 0.0,
+    }
+    after = before | {"traffic_bytes.l1": 1.36e8}
+    assert fracs(before, after, (100.0, 16.0))["traffic_bytes.l1"] == pytest.approx(0.96)
 
 
 def test_a_unit_that_was_hardly_busy_explains_nothing() -> None:
@@ -275,12 +312,12 @@ def test_bank_conflicts_account_for_their_part_of_shared_memorys_time() -> None:
 
 
 def test_hits_account_for_what_their_misses_do() -> None:
-    # 60 µs of DRAM, of which half is left: 30 of 40
+    # 60 µs of DRAM, then 36: 24 of 40
     before = {"access.l2_hit_frac": 0.2, "traffic_bytes.dram": 2e8}
     after = {"access.l2_hit_frac": 0.6, "traffic_bytes.dram": 1e8}
-    assert fracs(before, after, (100.0, 60.0)) == pytest.approx(
-        {"traffic_bytes.dram": 0.75, "access.l2_hit_frac": 0.75}
-    )
+    assert fracs(before, after, (100.0, 60.0)) == pytest.approx({"traffic_bytes.dram": 0.6, "access.l2_hit_frac": 0.6})
+    # of none at all nobody knows of how much
+    assert list(fracs(before | {"access.l2_hit_frac": 0.0}, after, (100.0, 60.0))) == ["traffic_bytes.dram"]
     # a DRAM that idles
     assert fracs(before | {"utilisation.dram": 0.1}, after, (100.0, 60.0)) == {}
 
@@ -290,13 +327,14 @@ def test_flops_matter_to_the_pipes_that_do_them() -> None:
     idle = {"utilisation.fp32": 0.1, "utilisation.compute": 0.9}
     assert "work.flop" not in fracs(before | idle, after | idle, (100.0, 60.0))
     busy = {"utilisation.fp32": 0.5}
-    assert fracs(before | busy, after | busy, (100.0, 60.0))["work.flop"] == 1
+    # 50 of 100 µs, then 30 of 60
+    assert fracs(before | busy, after | busy, (100.0, 60.0))["work.flop"] == pytest.approx(0.5)
 
 
 def test_what_explains_more_is_told_first_and_what_explains_little_with_its_part() -> None:
-    # instructions: half of 60 µs are 30 of 70; bytes: 0.6 · 100 · 0.8 = 48 of 70
-    before = {"instructions.warp_executed": 1e9, "utilisation.issue": 0.6, "traffic_bytes.dram": 1e8}
-    after = {"instructions.warp_executed": 5e8, "utilisation.issue": 0.6, "traffic_bytes.dram": 2e7}
+    # instructions: half of 60 µs are 30 of 70; bytes: 0.6 · 100 · 0.8 = 48, of which DRAM saves 60 - 18 = 42
+    before = LIMITED | {"instructions.warp_executed": 1e9, "utilisation.issue": 0.6, "traffic_bytes.dram": 1e8}
+    after = LIMITED | {"instructions.warp_executed": 5e8, "utilisation.issue": 0.6, "traffic_bytes.dram": 2e7}
     old, new = run(launch("a", 100.0, **before)), run(launch("a", 30.0, **after))
     (delta,) = compare(old, new).deltas
     assert change_sentence(delta) == "3.33× faster: DRAM bytes −80.0 %, instructions −50.0 % (at most 42.9 % of that)"
@@ -328,4 +366,26 @@ def test_occupancy_that_rose_says_what_blocks_take_less_of(taken: dict[str, tupl
         for side, (us, frac) in enumerate(((200.0, 0.25), (100.0, 0.5)))
     )
     (delta,) = compare(*sides).deltas
+    assert change_sentence(delta) == f"2× faster: occupancy 25.0 % → 50.0 %{words}"
+
+
+@pytest.mark.parametrize(
+    ("registers", "shared", "filled", "words"),
+    [
+        (2.0, 3.0, 1.0, " (registers per thread 228 → 128)"),
+        (3.0, 2.0, 1.0, ""),  # shared memory leaves less room, and is as much as after
+        (2.0, 3.0, 0.5, ""),  # half of the room is empty
+    ],
+)
+def test_registers_are_a_reason_where_they_leave_the_least_room(
+    registers: float, shared: float, filled: float, words: str
+) -> None:
+    room = {
+        "occupancy.limit_registers": registers,
+        "occupancy.limit_shared_memory": shared,
+        "occupancy.filled_frac": filled,
+    }
+    few = {"occupancy.achieved_frac": 0.25, "launch.n_registers_per_thread": 228.0, **room}
+    many = {"occupancy.achieved_frac": 0.5, "launch.n_registers_per_thread": 128.0}
+    (delta,) = compare(run(launch("a", 200.0, **LATENCY, **few)), run(launch("a", 100.0, **LATENCY, **many))).deltas
     assert change_sentence(delta) == f"2× faster: occupancy 25.0 % → 50.0 %{words}"
