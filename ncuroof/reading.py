@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from io import IOBase
 from pathlib import Path
@@ -165,15 +165,15 @@ def read(
 
 
 def compare(
-    before: Analysis | PathLike, after: Analysis | PathLike, *, pairs: Mapping[str, str] | None = None
+    before: Analysis | PathLike, after: Analysis | PathLike, *, pairs: Iterable[tuple[str, str]] = ()
 ) -> Comparison:
     """Return the comparison of two runs: which kernels match, how their times changed and why, and what can be compared.
 
     Args:
         before: an analysis, or the path of a report, or of a baseline (.json) from `ncuroof compare --save-baseline`.
         after: the same for the run after the change.
-        pairs: kernels to compare, and no others, where names do not say which belong together: regular expressions by each other,
-            `{"naive": "tiled"}`; both runs can be the same.
+        pairs: kernels to compare, and no others, where names do not say which belong together: pairs of regular expressions,
+            `[("naive", "tiled")]`; both runs can be the same.
 
     Raises:
         NcuroofError: a report cannot be read (see `read`), or a file is not a baseline.
@@ -183,7 +183,7 @@ def compare(
     from ncuroof.comparison import ChosenPair  # noqa: PLC0415  comparing is not needed to read
     from ncuroof.comparison import compare as compared  # noqa: PLC0415
 
-    wanted = [ChosenPair(*pair) for pair in (pairs or {}).items()]
+    wanted = [ChosenPair(*pair) for pair in pairs]
     return replace(compared(read_run(before), read_run(after), wanted), written=_text)
 
 

@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from ncuroof.collect.kernel_names import function_name
 from ncuroof.comparison.matching import How, Match, Matching, Sureness
 from ncuroof.comparison.run import Run
 from ncuroof.diagnosis.selection import matching_names
+from ncuroof.errors import SelectionError
 
 _BETWEEN = "="
 
@@ -27,8 +29,14 @@ class ChosenPair:
 
 
 def parse_pair(text: str) -> ChosenPair:
-    """Return the pair that a text names: "naive=tiled", or "gemm" for the same kernel in both runs."""
-    before, _, after = text.partition(_BETWEEN)
+    """Return the pair that a text names: "naive=tiled", or "gemm" for the same kernel in both runs.
+
+    Raises:
+        SelectionError: a side is empty.
+    """
+    before, has_two, after = text.partition(_BETWEEN)
+    if not before or (has_two and not after):
+        raise SelectionError(f"expected two kernels as OLD=NEW, found {text!r}", hint="for example --pair naive=tiled")
     return ChosenPair(before, after or before)
 
 
@@ -61,7 +69,10 @@ def _matches(old: Sequence[int], new: Sequence[int]) -> Iterator[Match]:
 
 
 def _found(run: Run, pattern: str) -> list[int]:
-    names = matching_names(run.groups["name"].to_list(), pattern, what="kernel")
+    """Return the groups whose function has this very name, else those in whose name the expression is found."""
+    known = [name for name in run.groups["name"].to_list() if name]
+    exact = [name for name in known if function_name(name) == pattern]
+    names = exact or matching_names(known, pattern, what="kernel")
     return run.groups.filter(pl.col("name").is_in(names))["group"].to_list()
 
 

@@ -99,12 +99,18 @@ def run_obstacle(comparison: Comparison) -> str | None:
     clocks are others.
     """
     return (
-        damage_of({"before": comparison.before, "after": comparison.after})
+        _several_chosen(comparison)
+        or damage_of({"before": comparison.before, "after": comparison.after})
         or _failed_otherwise(comparison.before, comparison.after)
         or _of_unknown_time(comparison.before, comparison.after)
         or _counted_otherwise(comparison.before, comparison.after)
         or _at_other_clocks(comparison)
     )
+
+
+def _several_chosen(comparison: Comparison) -> str:
+    """Return that chosen kernels have no sum: they may be steps of a series; "" for one pair, or where none were chosen."""
+    return "several kernels were chosen" if comparison.is_chosen and len(comparison.deltas) > 1 else ""
 
 
 def damage_of(runs: Mapping[str, Run]) -> str:
@@ -219,10 +225,12 @@ def some(names: Sequence[str]) -> str:
 def run_change(comparison: Comparison) -> tuple[float | None, float | None]:
     """Return the change of the run's GPU time as a share of it, and the change that chance alone makes seem possible.
 
-    None where a time is not known, or there is an obstacle (`run_obstacle`).
+    Of a chosen kernel that of a launch. None where a time is not known, or there is an obstacle (`run_obstacle`).
     """
     if run_obstacle(comparison) is not None:
         return None, None
+    if comparison.is_chosen:
+        return matched_change(comparison)
     was, became = total_ns(comparison.before), total_ns(comparison.after)
     if not was or became is None:
         return None, None
@@ -243,7 +251,7 @@ def matched_change(comparison: Comparison) -> tuple[float | None, float | None]:
         if delta.match.sureness is Sureness.GUESS:
             continue
         if delta.change_frac is not None and delta.chance is not None and delta.mean_ns[0]:
-            time_ns = delta.n_launches[0] * delta.mean_ns[0]
+            time_ns = (1 if delta.is_in_all else delta.n_launches[0]) * delta.mean_ns[0]
             was += time_ns
             became += time_ns * (1 + delta.change_frac)
             noises_ns.append(time_ns * delta.chance.noise_frac())

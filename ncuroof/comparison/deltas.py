@@ -11,7 +11,7 @@ from ncuroof.comparison.explanations import QuantityChange, changes
 from ncuroof.comparison.finding_changes import FindingChange, finding_change
 from ncuroof.comparison.line_changes import LineChange, line_changes
 from ncuroof.comparison.matched_groups import MatchedGroups, Row, aligned, whole_sum, work_ratio
-from ncuroof.comparison.matching import Match
+from ncuroof.comparison.matching import How, Match
 from ncuroof.comparison.noise import (
     Chance,
     by_clocks,
@@ -33,6 +33,8 @@ class Delta:
         match: which groups.
         names: short names before and after.
         n_launches: launches before and after.
+        is_in_all: whether all launches of either side are compared together, as several kernels were chosen: amounts and times are
+            those of all.
         is_same_work_in_all: whether all launches together do the same work, in another number of launches: amounts and times after
             are then those of what one launch before does.
         duration_ns: GPU time of all launches, before and after; None where not known.
@@ -55,6 +57,7 @@ class Delta:
     match: Match
     names: tuple[str, str]
     n_launches: tuple[int, int]
+    is_in_all: bool
     is_same_work_in_all: bool
     duration_ns: tuple[float | None, float | None]
     mean_ns: tuple[float | None, float | None]
@@ -134,7 +137,12 @@ def _with_lines(delta: Delta, lines: tuple[dict[int, list[Row]], dict[int, list[
 
 
 def _delta(found: Match, old: list[Row], new: list[Row], rules: ComparisonRules) -> Delta:
-    before, after = aligned(MatchedGroups.of(old), MatchedGroups.of(new))
+    is_in_all = found.how is How.CHOSEN and (len(old) > 1 or len(new) > 1)
+    before, after = (
+        (MatchedGroups.in_all(old), MatchedGroups.in_all(new))
+        if is_in_all
+        else aligned(MatchedGroups.of(old), MatchedGroups.of(new))
+    )
     was, became = before.amount("mean_ns"), after.amount("mean_ns")
     obstacle, clock = other_clocks(before, after), clock_change(before, after)
     chance = chance_of_match(before, after) if obstacle is None else None
@@ -145,7 +153,8 @@ def _delta(found: Match, old: list[Row], new: list[Row], rules: ComparisonRules)
         match=found,
         names=(before.names, after.names),
         n_launches=(before.n_launches, after.n_launches),
-        is_same_work_in_all=after.n_units != after.n_launches,
+        is_in_all=is_in_all,
+        is_same_work_in_all=not is_in_all and after.n_units != after.n_launches,
         duration_ns=_both(old, new, "duration_ns"),
         mean_ns=(was, became),
         obstacle=obstacle,

@@ -35,6 +35,11 @@ class MatchedGroups:
         n_launches = max(int(row["n_launches"]) for row in rows)
         return cls(rows, n_launches, n_launches)
 
+    @classmethod
+    def in_all(cls, rows: Sequence[Row]) -> MatchedGroups:
+        """Return groups that are compared by all of their launches together."""
+        return cls(rows, sum(int(row["n_launches"]) for row in rows), 1)
+
     @property
     def longest(self) -> Row:
         """The group that took the most time."""

@@ -43,12 +43,32 @@ def test_sums_are_those_of_the_chosen_kernels() -> None:
     assert "other" not in text
 
 
-def test_several_are_told_together_and_one_that_is_the_same_is_no_change() -> None:
-    text = to_text(comparison_document(compare(SERIES, SERIES, [parse_pair("naive=tiled"), parse_pair("tiled=naive")])))
-    assert "their GPU time did not change beyond measurement noise" in text
-    assert "the chosen kernels together are" in to_text(
-        comparison_document(compare(SERIES, SERIES, [parse_pair("naive=tiled"), parse_pair("tiled=other")]))
-    )
+def test_steps_of_a_series_have_no_sum_and_stay_in_their_order() -> None:
+    document = comparison_document(compare(SERIES, SERIES, [parse_pair("tiled=vectorised"), parse_pair("naive=tiled")]))
+    assert document["summary"]["duration_change_frac"] is None
+    text = to_text(document)
+    assert text.splitlines()[1] == "2 kernels faster, 0 slower, 0 unchanged, 0 added, 0 removed"
+    assert text.index("tiled → vectorised") < text.index("naive → tiled")
+
+
+def test_a_kernel_that_was_launched_more_often_is_compared_launch_for_launch() -> None:
+    twice = run(launch("naive", 400.0), launch("tiled", 300.0), launch("tiled", 300.0))
+    document = comparison_document(compare(twice, twice, [parse_pair("naive=tiled")]))
+    assert document["summary"]["duration_change_frac"] == pytest.approx(-0.25)
+    text = to_text(document)
+    assert "the chosen kernel is 1.33× faster\n" in text
+    assert "launch for launch" not in text
+
+
+def test_a_function_of_that_very_name_is_meant() -> None:
+    both = run(launch("dot_naive", 400.0), launch("dot", 100.0))
+    assert compared(both, both, "dot_naive=dot") == [("dot_naive", "dot", pytest.approx(-0.75))]
+
+
+@pytest.mark.parametrize("text", ["", "=", "=tiled", "naive="])
+def test_a_pair_without_a_side_is_refused(text: str) -> None:
+    with pytest.raises(SelectionError, match="expected two kernels as OLD=NEW"):
+        parse_pair(text)
 
 
 def test_one_name_is_the_same_kernel_in_both_runs() -> None:
@@ -66,6 +86,9 @@ def test_shapes_are_matched_in_order_or_all_with_all() -> None:
     other = [launch("b", 50.0, grid=[3, 1, 1]), launch("b", 150.0, grid=[4, 1, 1])]
     assert [change for *_, change in compared(run(*shapes), run(*other), "a=b")] == [-0.5, -0.5]
     assert compared(run(*shapes), run(launch("b", 200.0)), "a=b") == [("a + a", "b", pytest.approx(-0.5))]
+    often = run(*shapes, shapes[0])  # 100 + 300 + 100 µs
+    (delta,) = compare(often, run(launch("b", 200.0)), [parse_pair("a=b")]).deltas
+    assert (delta.change_frac, delta.n_launches) == (pytest.approx(-0.6), (3, 1))
 
 
 def test_what_speaks_for_the_whole_run_is_left_out() -> None:

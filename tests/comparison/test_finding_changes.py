@@ -85,3 +85,29 @@ def test_findings_that_are_none_are_refused_by_name(tmp_path: Path, wrong: str) 
     assert path.read_text() != text
     with pytest.raises(BaselineError):
         read_baseline(path)
+
+
+def test_of_a_slower_kernel_no_promise_is_told() -> None:
+    assert lines(AFTER, BEFORE) == [
+        "gone: DRAM bandwidth is saturated while SMs have work",
+        "new: Shared-memory bank conflicts (up to 60.0 %)",
+    ]
+
+
+STALLED = {"scheduler.n_active_warps": 2.0, "scheduler.issue_per_cycle": 0.1}
+"""20 cycles from one instruction of a warp to the next."""
+
+
+@pytest.mark.parametrize(("share", "is_gone"), [(0.2, True), (0.31, False)])
+def test_a_stall_whose_wait_is_as_long_is_not_gone(share: float, *, is_gone: bool) -> None:
+    # 0.3 of 20 cycles are 6; 0.2 and 0.31 of them 4 and 6.2
+    stall = {"stall_wait": 30.0}
+    before = run(launch("a", 100.0, **STALLED, **{"stalls.wait": 0.3}), gains=stall)
+    after = run(launch("a", 100.0, **STALLED, **{"stalls.wait": share}), gains={})
+    assert bool(lines(before, after)) == is_gone
+
+
+def test_a_finding_is_not_gone_where_another_one_stands_in_its_place() -> None:
+    before = run(launch("a", 100.0), gains={"stall_long_scoreboard": 30.0})
+    after = run(launch("a", 100.0), gains={"two_stage_mainloop": 30.0})
+    assert [line.partition(":")[0] for line in lines(before, after)] == ["new"]

@@ -61,13 +61,16 @@ def comparison_document(comparison: Comparison, results: Sequence[GateResult] = 
             "n_added": len(comparison.matching.added),
             "n_removed": len(comparison.matching.removed),
         },
-        "matches": [
-            _match(delta, comparison, is_comparable=is_comparable) for delta in sorted(comparison.deltas, key=_order)
-        ],
+        "matches": [_match(delta, comparison, is_comparable=is_comparable) for delta in _in_order(comparison)],
         "added": [_group(comparison.after, group) for group in comparison.matching.added],
         "removed": [_group(comparison.before, group) for group in comparison.matching.removed],
         "gates": [asdict(result) for result in results],
     }
+
+
+def _in_order(comparison: Comparison) -> Sequence[Delta]:
+    """Return the matches: as the user chose them, else the largest change of time first."""
+    return comparison.deltas if comparison.is_chosen else sorted(comparison.deltas, key=_order)
 
 
 def _order(delta: Delta) -> tuple[bool, float]:

@@ -14,6 +14,7 @@ CLOCK = "sm_clock_hz"
 """The quantity whose change is told apart, as the obstacle of a match or beside its time."""
 
 _MOST_EXPLANATIONS = 3
+_MOST_DIGITS = 1000.0
 _PART_WITHOUT_WORDS = 0.5
 _LEAST_IN_PERCENT, _MOST_IN_PERCENT = 0.001, 2.0
 """Amounts after over before: beyond these percents say nothing."""
@@ -101,7 +102,7 @@ def _time(delta: Delta, *, is_counted: bool) -> str:
         return f"no change beyond measurement noise{recorded} (±{wording.share(delta.noise_frac)})"
     if is_counted:
         return f"{factor(delta.change_frac)} under ncu ({both_times(delta.mean_ns)})"
-    is_per_launch = delta.n_launches[0] != delta.n_launches[1] and not delta.is_same_work_in_all
+    is_per_launch = delta.n_launches[0] != delta.n_launches[1] and not (delta.is_same_work_in_all or delta.is_in_all)
     return factor(delta.change_frac) + (" per launch" if is_per_launch else "") + at_another_clock(delta.clock_frac)
 
 
@@ -147,7 +148,7 @@ def _change(change: QuantityChange) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:.3g}"
+    return f"{value:.3g}" if value < _MOST_DIGITS else f"{value:.0f}"
 
 
 _WRITTEN: Mapping[str, Callable[[float], str]] = {

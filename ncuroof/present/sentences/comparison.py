@@ -35,11 +35,14 @@ def outcome(document: Record) -> Iterator[str]:
     summary, comparable = document["summary"], document["comparable"]
     if not comparable["time"]:
         yield from (f"times are not compared: {wording.printable(reason)}" for reason in comparable["reasons"])
+    elif document["is_chosen"] and len(document["matches"]) > 1:
+        yield from ()  # of the steps of a series there is no sum
     elif summary["obstacle"] is not None:
         yield f"GPU times of the whole runs are not compared: {wording.printable(summary['obstacle'])}"
     elif summary["duration_change_frac"] is not None:
         yield _of_the_run(document)
-    if summary["matched_change_frac"] is not None and (summary["obstacle"] or _is_launched_otherwise(document)):
+    is_of_launches = summary["obstacle"] or _is_launched_otherwise(document)
+    if summary["matched_change_frac"] is not None and is_of_launches and not document["is_chosen"]:
         yield f"launch for launch, over the kernels that both runs launched: {_of_matched(summary)}"
     if step := _step(document["before"], document["after"]):
         yield step
@@ -64,7 +67,7 @@ def _of_the_run(document: Record) -> str:
 def _subject(document: Record) -> str:
     """Return what the GPU times are of: a step's time on the wall is another one, and chosen kernels are not the run."""
     if document["is_chosen"]:
-        return "the chosen kernel is" if len(document["matches"]) == 1 else "the chosen kernels together are"
+        return "the chosen kernel is"
     return "the kernels together are" if _step(document["before"], document["after"]) else "the run is"
 
 
@@ -193,12 +196,11 @@ def changed_findings(match: Record) -> list[str]:
     """
     found = match["findings"] or {"gone": (), "new": ()}
     change = match["change_frac"] if match["is_significant"] else None
-    came = "" if change is None else f"; time {signed_share(change)}"
-    return [
-        f"{side}: {', '.join(map(_promised, _largest(found[side])))}{came if side == 'gone' else ''}"
-        for side in ("gone", "new")
-        if found[side]
-    ]
+    has_kept = change is None or change < 0  # of a slower kernel nobody asks what a finding promised
+    came = f"; time {signed_share(change)}" if change is not None and has_kept else ""
+    gone = (_promised(finding) if has_kept else finding["title"] for finding in _largest(found["gone"]))
+    lines = [f"gone: {', '.join(gone)}{came}"] if found["gone"] else []
+    return lines + ([f"new: {', '.join(map(_promised, _largest(found['new'])))}"] if found["new"] else [])
 
 
 def _largest(findings: Sequence[Record]) -> list[Record]:
