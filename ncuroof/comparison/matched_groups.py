@@ -104,8 +104,9 @@ def aligned(before: MatchedGroups, after: MatchedGroups) -> tuple[MatchedGroups,
     if not ratios:
         return before, after
     work = ratios[0][1]
-    in_all = work * after.n_launches / before.n_launches
-    is_same = abs(math.log(in_all)) < math.log(load_comparison_rules().work.cut_ratio) < abs(math.log(work))
+    in_all = [ratio * after.n_launches / before.n_launches for _, ratio in ratios]
+    is_cut = abs(math.log(in_all[0])) < math.log(load_comparison_rules().work.cut_ratio) < abs(math.log(work))
+    is_same = is_cut and not any(map(is_other_work, in_all))
     return (before, replace(after, n_units=before.n_units)) if is_same else (before, after)
 
 

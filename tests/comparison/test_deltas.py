@@ -101,6 +101,13 @@ def test_the_same_work_in_more_launches_is_compared_in_all() -> None:
     assert change_sentence(back).startswith("1.38× faster")
 
 
+@pytest.mark.parametrize(("instructions", "is_same"), [(1.2e9, True), (2.9e9, True), (3.1e9, False), (0.3e9, False)])
+def test_the_same_flops_by_other_instructions_are_no_other_cut(instructions: float, *, is_same: bool) -> None:
+    before = [launch("a", 4e3, **{"work.fp32.flop": 4e9, "instructions.warp_executed": 4e9})]
+    after = [launch("a", 1e3, **{"work.fp32.flop": 1e9, "instructions.warp_executed": instructions})] * 4
+    assert only(before, after).is_same_work_in_all == is_same
+
+
 @pytest.mark.parametrize(("n_before", "n_after", "flop"), [(100, 110, 0.95e9), (1000, 999, 1.002e9), (4, 3, 1e9)])
 def test_another_number_of_like_launches_is_no_other_cut(n_before: int, n_after: int, flop: float) -> None:
     # MatchedGroups they do nearly the same, as 100 and 110 launches do; but each does what it did before.
