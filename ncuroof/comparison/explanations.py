@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ncuroof.comparison.effects import Slowdown
 from ncuroof.comparison.matched_groups import MatchedGroups
-from ncuroof.comparison.rules import FILLED, ComparisonRules, Explanation
+from ncuroof.comparison.rules import FILLED, RESIDENT, ComparisonRules, Explanation
 
 _FOLLOWS_RATIO = 1.1
 """A utilisation that moved by no more than this beyond its amount followed it."""
@@ -96,22 +96,20 @@ def _causes(
 ) -> Iterator[tuple[str, str, float, float]]:
     """Yield the quantities that are why another one is less, or more, with their values before and after.
 
-    That is what leaves room for the fewest blocks on the side with less, if these are mostly there.
+    That is what leaves room for no more blocks than fit on the side with less, if these are mostly there.
     """
     own = _ratio(before.value(explanation), after.value(explanation))
     if not explanation.because or not own:
         return
     less = after if own < 0 else before
-    if (less.average(FILLED) or 1.0) < _MOSTLY_FILLED_FRAC:
+    filled, room = less.average(FILLED), less.average(RESIDENT)
+    if filled is not None and filled < _MOSTLY_FILLED_FRAC:
         return
-    limits = {
-        name: limit for name, _, limits_by in explanation.because if (limit := less.average(limits_by)) is not None
-    }
-    for name, words, _ in explanation.because:
-        was, became = before.average(name), after.average(name)
+    for name, words, limited_by in explanation.because:
+        was, became, limit = before.average(name), after.average(name), less.average(limited_by)
         ratio = _ratio(was, became)
-        is_least = limits.get(name, 0.0) <= min(limits.values(), default=0.0)
-        if is_least and ratio and was and became and own * ratio < 0 and abs(ratio) >= math.log(_MOVED_RATIO):
+        is_limiting = room is None or limit is None or limit <= room
+        if is_limiting and ratio and was and became and own * ratio < 0 and abs(ratio) >= math.log(_MOVED_RATIO):
             yield name, words, was, became
 
 

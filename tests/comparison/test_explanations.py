@@ -370,19 +370,19 @@ def test_occupancy_that_rose_says_what_blocks_take_less_of(taken: dict[str, tupl
 
 
 @pytest.mark.parametrize(
-    ("registers", "shared", "filled", "words"),
+    ("registers", "resident", "filled", "words"),
     [
-        (2.0, 3.0, 1.0, " (registers per thread 228 → 128)"),
-        (3.0, 2.0, 1.0, ""),  # shared memory leaves less room, and is as much as after
-        (2.0, 3.0, 0.5, ""),  # half of the room is empty
+        (2.0, 2.0, 1.0, " (registers per thread 228 → 128)"),
+        (3.0, 2.0, 1.0, ""),  # something else leaves less room
+        (2.0, 2.0, 0.5, ""),  # half of the room is empty
     ],
 )
 def test_registers_are_a_reason_where_they_leave_the_least_room(
-    registers: float, shared: float, filled: float, words: str
+    registers: float, resident: float, filled: float, words: str
 ) -> None:
     room = {
         "occupancy.limit_registers": registers,
-        "occupancy.limit_shared_memory": shared,
+        "occupancy.resident_blocks": resident,
         "occupancy.filled_frac": filled,
     }
     few = {"occupancy.achieved_frac": 0.25, "launch.n_registers_per_thread": 228.0, **room}
