@@ -49,6 +49,9 @@ _MIG = re.compile(r"(?<!\s)\s+mig\b.*", re.IGNORECASE | re.DOTALL)
 # A driver reports less than the data sheet's capacity: firmware and error correction take up to a tenth of it.
 _VISIBLE_DRAM_FRAC = (0.85, 1.02)
 
+# Channels of a stack may be off: an H200's driver reports 6016 of its 6144 bits. Versions of one name differ by a sixth and more.
+_VISIBLE_BUS_FRAC = (0.9, 1.0)
+
 
 @dataclass(frozen=True)
 class GpuProfile:
@@ -265,10 +268,14 @@ def _fits(profile: GpuProfile, sm_count: int | None, dram_bytes: int | None, bus
     """Return whether nothing known about a device contradicts `profile`."""
     if sm_count not in (None, profile.sm_count):
         return False
-    if None not in (bus_bits, profile.memory_bus_width_bits) and bus_bits != profile.memory_bus_width_bits:
-        return False
-    least, most = _VISIBLE_DRAM_FRAC
-    return not dram_bytes or not profile.dram_bytes or least <= dram_bytes / profile.dram_bytes <= most
+    return _is_visible_part(bus_bits, profile.memory_bus_width_bits, _VISIBLE_BUS_FRAC) and _is_visible_part(
+        dram_bytes, profile.dram_bytes, _VISIBLE_DRAM_FRAC
+    )
+
+
+def _is_visible_part(visible: int | None, whole: float | None, limits: tuple[float, float]) -> bool:
+    """Return whether a driver may report `visible` of `whole`; True where either is unknown."""
+    return not visible or not whole or limits[0] <= visible / whole <= limits[1]
 
 
 @cache

@@ -259,6 +259,14 @@ def test_a_custom_h100_with_another_memory_matches_nothing() -> None:
     assert matched("NVIDIA H100", "9.0", sm_count=132, memory_bus_bits=6144, dram_bytes=79 * GIB) is None
 
 
+def test_a_bus_of_which_channels_are_off_contradicts_nothing() -> None:
+    """An H200's driver reports 6016 bits and 139.8 GiB (fixtures/h200)."""
+    known = {"sm_count": 132, "dram_bytes": 150109880320}
+    assert matched("NVIDIA H200", "9.0", memory_bus_bits=6016, **known) == "h200-sxm"
+    assert matched("NVIDIA H200", "9.0", memory_bus_bits=5120, **known) is None
+    assert matched("NVIDIA H200", "9.0", memory_bus_bits=7168, **known) is None
+
+
 def test_the_12_gb_version_of_the_3080_is_not_the_10_gb_one() -> None:
     known = {"sm_count": 70, "memory_bus_bits": 384, "dram_bytes": 12 * GIB}
     assert matched("NVIDIA GeForce RTX 3080", "8.6", **known) is None
@@ -387,14 +395,14 @@ def test_a_malformed_file_is_refused_with_its_name_and_key(tmp_path: Path, old: 
 @pytest.mark.parametrize(
     ("name", "bytes_per_s"),
     [
-        # 64 bytes per slice and cycle, 8 slices beside each 512-bit memory controller: of 5120 bits 80 slices, of 6144 bits 96
+        # 64 bytes per slice and cycle, a slice for each 64 bits: of 5120 bits 80 slices, of 6144 bits 96, of 6016 bits 94
         ("h100-sxm", 64 * 80 * 1.98e9),
         ("h100-pcie", 64 * 80 * 1.755e9),
         ("h100-nvl", 64 * 96 * 1.785e9),
         ("h800-sxm", 64 * 80 * 1.98e9),
         ("h800-pcie", 64 * 80 * 1.755e9),
-        ("h200-sxm", 64 * 96 * 1.98e9),
-        ("h200-nvl", 64 * 96 * 1.785e9),
+        ("h200-sxm", 64 * 94 * 1.98e9),
+        ("h200-nvl", 64 * 94 * 1.785e9),
         ("gh200-96gb", 64 * 96 * 1.98e9),
         ("gh200-144gb", 64 * 96 * 1.98e9),
     ],
@@ -402,4 +410,4 @@ def test_a_malformed_file_is_refused_with_its_name_and_key(tmp_path: Path, old: 
 def test_l2_of_gh100_goes_with_its_memory_controllers(name: str, bytes_per_s: float) -> None:
     found = profile_by_name(name)
     assert found.bandwidth_bytes_per_s["l2"] == pytest.approx(bytes_per_s)
-    assert found.l2_bytes in (None, found.memory_bus_width_bits // 512 * 5 * 2**20)
+    assert found.l2_bytes in (None, round(found.memory_bus_width_bits / 512) * 5 * 2**20)
