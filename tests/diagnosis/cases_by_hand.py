@@ -54,10 +54,12 @@ CASES = [
     Case(
         "fetch_granularity", "memory", "dram",
         {"access.l2_read_over_dram_read": 0.5, "access.load_bytes_per_sector": 24, "access.load_sectors_per_request": 9,
-         "access.load_share": 0.6, "utilisation.dram": 0.5, "traffic_bytes.dram_read": 8e6, "traffic_bytes.dram": 1e7},
+         "access.load_share": 0.6, "utilisation.dram": 0.5, "traffic_bytes.dram_read": 8e6, "traffic_bytes.dram": 1e7,
+         "utilisation.l2": 0.3},
         0.5 * 0.8,
         {"access.l2_read_over_dram_read": (0.66,), "access.load_bytes_per_sector": (31,),
          "access.load_sectors_per_request": (7,), "access.load_share": (0.45,), "utilisation.dram": (0.35,)},
+        (("utilisation.l2", 0.95, 0.05),),
     ),
     Case(
         "uncoalesced_global_store", "memory", "l2",

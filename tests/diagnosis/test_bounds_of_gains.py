@@ -201,7 +201,12 @@ def test_room_in_the_queues_is_counted_of_both() -> None:
 
 @pytest.mark.parametrize(("asked_over_read", "is_reported"), [(0.5, True), (0.58, True), (0.6, False), (1.0, False)])
 def test_dram_that_brings_two_sectors_for_one_is_told(asked_over_read: float, is_reported: bool) -> None:
-    bytes_moved = {"traffic_bytes.dram_read": 0.9e9, "traffic_bytes.dram": 1e9, "utilisation.dram": 0.8}
+    bytes_moved = {
+        "traffic_bytes.dram_read": 0.9e9,
+        "traffic_bytes.dram": 1e9,
+        "utilisation.dram": 0.8,
+        "utilisation.l2": 0.5,
+    }
     ratio = {"access.l2_read_over_dram_read": asked_over_read}
     assert ("fetch_granularity" in names("fetch_granularity", limiter="dram", **bytes_moved, **ratio)) == is_reported
     if is_reported:
