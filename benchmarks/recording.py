@@ -17,14 +17,14 @@ from ncuroof.collect.report_paths import reports_there
 SCRIPT = Path(__file__).parent.parent / "examples" / "train_transformer.py"
 STEP = "10"
 WAYS = {
-    "--step 10": ["--step", STEP],
-    "--step 10 --cover 95%": ["--step", STEP, "--cover", "95%"],
     "--cover 95%": ["--cover", "95%"],
     "whole run": [],
+    "--step 10 --annotate": ["--step", STEP, "--annotate"],
+    "--step 10 --cover 95%": ["--step", STEP, "--cover", "95%"],
 }
 """Options of `ncuroof profile`."""
 
-N_FULL = 16
+N_FULL = 8
 """Launches of the step to record with the full set: all would take minutes, and each takes about the same time."""
 
 

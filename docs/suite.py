@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs/suite.md"
-RECORDINGS = ROOT / "fixtures/h100-80gb-hbm3"
-_TABLE = re.compile(r"(<!-- table: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+RECORDINGS = {"h200": ROOT / "fixtures/h200", "h100": ROOT / "fixtures/h100-80gb-hbm3"}
+_TABLE = re.compile(r"(<!-- table: (\w+(?: \w+)?) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 sys.path.insert(0, str(ROOT / "fixtures/suite"))
 from analysed import Analysed, analysed, provenance_of  # noqa: E402  the suite's modules lie beside its programs
-from cases import Case, load  # noqa: E402
+from cases import Case, Suite, load  # noqa: E402
 from mended import mending  # noqa: E402
 from roofs import roofs  # noqa: E402
 from tables import answers, confusion, paper, revisions  # noqa: E402
@@ -28,10 +28,21 @@ def page(text: str) -> str:
 
 
 def _tables() -> dict[str, str]:
-    suite, recorded = load(), analysed(RECORDINGS)
-    judged, problems = judged_in(recorded, suite)
+    """Return the tables by name; those of recordings by table and GPU, as in `share h200`."""
+    suite = load()
     tables = {
-        "recorded": _recorded(recorded),
+        "cases": "\n".join(("| case | planted | answer | findings |", "|---|---|---|---|", *map(_row, suite.cases)))
+    }
+    for gpu, folder in RECORDINGS.items():
+        tables |= {f"{name} {gpu}": "\n".join(lines) for name, lines in _tables_of(folder, suite).items()}
+    return tables
+
+
+def _tables_of(folder: Path, suite: Suite) -> dict[str, Iterable[str]]:
+    recorded = analysed(folder)
+    judged, problems = judged_in(recorded, suite)
+    return {
+        "recorded": _recorded(recorded, folder),
         "share": (f"- {line}" for line in share_lines(judged, problems, suite)),
         "ours": confusion("ncuroof", judged, [each.found[0] for each in judged]),
         "vendor": confusion("NVIDIA", judged, [each.vendor or "none" for each in judged]),
@@ -39,17 +50,15 @@ def _tables() -> dict[str, str]:
         "mending": mending(recorded),
         "paper": paper(judged),
         "answers": answers(judged),
-        "roofs": roofs(recorded, RECORDINGS),
-        "cases": ("| case | planted | answer | findings |", "|---|---|---|---|", *map(_row, suite.cases)),
+        "roofs": roofs(recorded, folder),
     }
-    return {name: "\n".join(lines) for name, lines in tables.items()}
 
 
-def _recorded(recorded: Analysed) -> Iterator[str]:
+def _recorded(recorded: Analysed, folder: Path) -> Iterator[str]:
     """Yield what was recorded, on what, and what of it is not complete."""
-    entries = provenance_of(RECORDINGS)
+    entries = provenance_of(folder)
     newest = max(entries, key=lambda entry: str(entry["date"]))
-    n_bytes = sum((RECORDINGS / entry["name"]).stat().st_size for entry in entries)
+    n_bytes = sum((folder / entry["name"]).stat().st_size for entry in entries)
     yield (
         f"{newest['gpu']}, driver {newest['driver']}, Nsight Compute {newest['ncu']}, CUDA {newest['cuda']}, "
         f"PyTorch {newest['torch']}, Triton {newest['triton']}; clocks not locked; {newest['date']}."

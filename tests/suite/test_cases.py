@@ -49,7 +49,14 @@ def source_of(program: str) -> str:
 
 
 def test_what_has_no_planted_verdict() -> None:
-    mended = ["mended_conflicts_8", "mended_conflicts_32", "mended_occupancy", "mended_few_blocks"]
+    mended = [
+        "mended_fetch_32",
+        "mended_conflicts_8",
+        "mended_conflicts_32",
+        "mended_occupancy",
+        "mended_copies",
+        "mended_few_blocks",
+    ]
     unjudged = ["fp32_chain_unoptimised", "training_step"]
     assert [case.id for case in SUITE.cases if not case.verdicts] == [*mended, *unjudged]
 
