@@ -16,9 +16,9 @@ $(READY): pyproject.toml
 	$(RUN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $(READY)
 
-demo: $(READY)  ## analyse an embedded report of an H100: summary on the terminal, page in out/
+demo: $(READY)  ## analyse an embedded report of an H200: summary on the terminal, page in out/
 	@mkdir -p out
-	@cp fixtures/h100-80gb-hbm3/train_transformer.roofline.* out/
+	@cp fixtures/h200/train_transformer.roofline.* out/
 	@$(RUN)/ncuroof report out/train_transformer.roofline.ncu-repz
 
 test: lint types unit  ## everything that CI runs

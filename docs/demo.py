@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE, STEP_PAGE = ROOT / "README.md", ROOT / "docs/profile.md"
-REPORT = ROOT / "fixtures/h100-80gb-hbm3/train_transformer.roofline.ncu-repz"
+REPORT = ROOT / "fixtures/h200/train_transformer.roofline.ncu-repz"
 _BLOCK = re.compile(r"(<!-- (demo|step) -->\n```text\n).*?(```\n<!-- end -->)", re.DOTALL)
 _N_KERNELS = 3
 
