@@ -50,7 +50,7 @@ _MIG = re.compile(r"(?<!\s)\s+mig\b.*", re.IGNORECASE | re.DOTALL)
 _VISIBLE_DRAM_FRAC = (0.85, 1.02)
 
 # Channels of a stack may be off: an H200's driver reports 6016 of its 6144 bits. Versions of one name differ by a sixth and more.
-_VISIBLE_BUS_FRAC = (0.9, 1.0)
+_VISIBLE_BUS_FRAC = (0.9, 1.1)
 
 
 @dataclass(frozen=True)

@@ -263,6 +263,7 @@ def test_a_bus_of_which_channels_are_off_contradicts_nothing() -> None:
     """An H200's driver reports 6016 bits and 139.8 GiB (fixtures/h200)."""
     known = {"sm_count": 132, "dram_bytes": 150109880320}
     assert matched("NVIDIA H200", "9.0", memory_bus_bits=6016, **known) == "h200-sxm"
+    assert matched("NVIDIA H200", "9.0", memory_bus_bits=6144, **known) == "h200-sxm"
     assert matched("NVIDIA H200", "9.0", memory_bus_bits=5120, **known) is None
     assert matched("NVIDIA H200", "9.0", memory_bus_bits=7168, **known) is None
 
