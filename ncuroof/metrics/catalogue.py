@@ -176,7 +176,11 @@ def _catalogue(raw: Mapping[str, Any]) -> Catalogue:
         neighbours=Neighbours(**raw["neighbours"]),
         cross_entropy=CrossEntropy(**raw["cross_entropy"]),
         embedding_gradient=EmbeddingGradient(**raw["embedding_gradient"]),
-        optimizer_step=OptimizerStep(**raw["optimizer_step"] | {"parts": tuple(raw["optimizer_step"]["parts"])}),
+        optimizer_step=OptimizerStep(
+            **{
+                key: tuple(value) if isinstance(value, list) else value for key, value in raw["optimizer_step"].items()
+            }
+        ),
         resources=raw["resource"],
     )
 

@@ -181,6 +181,10 @@ class OptimizerStep:
         most_kernels: how many kernels a step for one parameter has at most.
         n_fused: how many tensors a fused kernel reads and writes for one parameter.
         foreach_range: regular expression for the NVTX range of a step whose foreach passes are known.
+        torch_range: regular expression for the NVTX range of any of PyTorch's optimizers, which tells those of other optimizers.
+        foreach_pass: regular expression for the names of passes that such a step consists of.
+        foreach_parts: regular expressions for kernel names, all of which the passes of a step contain.
+        foreach_last: the same for its last pass.
         n_foreach: how many tensors these passes together read and write for one parameter.
     """
 
@@ -190,6 +194,10 @@ class OptimizerStep:
     most_kernels: int
     n_fused: int
     foreach_range: str
+    torch_range: str
+    foreach_pass: str
+    foreach_parts: tuple[str, ...]
+    foreach_last: str
     n_foreach: int
 
 

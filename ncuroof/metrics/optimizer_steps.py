@@ -17,8 +17,9 @@ def optimizer_parts(kernels: pl.DataFrame, known: Neighbours, step: OptimizerSte
 
     `launch.fused_step_frac`: of the tensors that the kernels of one parameter's step read and write, the share that a fused kernel
     would, `n_fused` over the sum of theirs. The kernels are consecutive in their stream with the same grid and block, the last one
-    is the step's last, the others contain all that it needs, and they are few. In foreach passes in the range of a known step,
-    `n_fused` over `n_foreach`. Null for other launches, and where a kernel's name does not say how many tensors it has.
+    is the step's last, the others contain all that it needs, and they are few. In foreach passes, `n_fused` over `n_foreach`: in the
+    range of a known step, or where consecutive passes contain all that a step needs, in the range of no other optimizer. Null for
+    other launches, and where a kernel's name does not say how many tensors it has.
 
     `launch.is_of_optimizer` is 1 for these, and for pointwise kernels in an NVTX range of an optimizer's step, 0 for others.
 
@@ -38,6 +39,7 @@ def optimizer_parts(kernels: pl.DataFrame, known: Neighbours, step: OptimizerSte
         n_tensors=name.str.extract(ascii_classes(_N_TENSORS)).cast(pl.Float64),
         is_in_range=_is_in(step.range),
         is_foreach=(matches(name, known.foreach) & _is_in(step.foreach_range)).fill_null(value=False),
+        is_of_other=_is_in(step.torch_range) & ~_is_in(step.foreach_range),
     )
     follows = pl.all_horizontal(
         pl.col("is_pointwise"),
@@ -56,12 +58,39 @@ def optimizer_parts(kernels: pl.DataFrame, known: Neighbours, step: OptimizerSte
         *(matches(pl.col("name"), part).any().over(run) for part in step.parts),
     ).fill_null(value=False)
     of_step = (step.n_fused / pl.col("n_tensors").sum().over(run)).clip(upper_bound=1)
-    share = pl.when("is_foreach").then(step.n_fused / step.n_foreach).when(is_step).then(of_step)
+    is_pass = pl.col("is_foreach") | (_are_passes_of_a_step(kernels, step) & ~pl.col("is_of_other"))
+    share = pl.when(is_pass).then(step.n_fused / step.n_foreach).when(is_step).then(of_step)
     is_of_optimizer = is_step | (pl.col("is_pointwise") & pl.col("is_in_range"))
     parts = launches.select(
         share.alias("launch.fused_step_frac"), is_of_optimizer.cast(pl.Float64).alias("launch.is_of_optimizer")
     )
     return parts.get_columns()
+
+
+def _are_passes_of_a_step(kernels: pl.DataFrame, step: OptimizerStep) -> pl.Series:
+    """Return whether each launch is among consecutive foreach passes that together are an optimizer's step, by their operations.
+
+    Each pass may take several launches on different grids. One that follows the last pass of a step begins another step.
+
+    Args:
+        kernels: KERNELS, in the order of the run.
+        step: how to recognise the passes.
+    """
+    name = pl.col("name")
+    passes = kernels.select(
+        *QUEUE,
+        "name",
+        is_pass=matches(name, step.foreach_pass).fill_null(value=False),
+        is_last=matches(name, step.foreach_last).fill_null(value=False),
+    )
+    is_next_step = ~pl.col("is_last") & pl.col("is_last").shift(1).over(QUEUE)
+    follows = pl.col("is_pass") & pl.col("is_pass").shift(1).over(QUEUE) & ~is_next_step
+    passes = passes.with_columns(begins=~follows.fill_null(value=False))
+    passes = passes.with_columns(run=pl.col("begins").cum_sum().over(QUEUE))
+    run = (*QUEUE, "run")
+    needed = (matches(name, part).any().over(run) for part in step.foreach_parts)
+    are_all = pl.all_horizontal(pl.col("is_last").any().over(run), *needed).fill_null(value=False)
+    return passes.select(is_step=are_all).to_series()
 
 
 def _is_in(pattern: str) -> pl.Expr:

@@ -61,6 +61,55 @@ def test_foreach_passes_of_adam_are_known_by_their_range(name: str, nvtx: list[s
     assert steps([name], nvtx=nvtx)[0] == [share]
 
 
+def foreach(functor: str, operation: str) -> str:
+    """Return the name of a foreach pass with a functor of ForeachFunctors.cuh and an operation, as a report has it."""
+    return FOREACH.format(functor).replace("std::multiplies<float>", operation)
+
+
+PASSES = [
+    foreach("BinaryOpScalarFunctor", "std::multiplies<float>"),
+    foreach("TernaryOpScalarFunctor", "at::native::LerpFunctor<float>"),
+    foreach("BinaryOpScalarFunctor", "std::multiplies<float>"),
+    foreach("PointwiseOpScalarFunctor", "std::multiplies<float>"),
+    foreach("UnaryOpFunctor", "at::native::Sqrt<float>"),
+    foreach("BinaryOpScalarListFunctor", "std::divides<float>"),
+    foreach("BinaryOpScalarFunctor", "std::plus<float>"),
+    foreach("PointwiseOpScalarListFunctor", "std::divides<float>"),
+]
+"""AdamW with foreach, as recorded on an H200; there each pass takes two launches."""
+CLIP = foreach("BinaryOpScalarTensorFunctor", "std::multiplies<float>")
+UNSCALE = foreach("UnaryOpFunctor", "at::native::_amp_foreach_non_finite_check_and_unscale_cuda_()")
+OF_20 = pytest.approx(7 / 20)
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (PASSES, [OF_20] * 8),
+        (PASSES[1:], [OF_20] * 7),  # without weight decay
+        ([each for each in PASSES for _ in range(2)], [OF_20] * 16),  # a second launch for the last parameters
+        ([*PASSES, *PASSES], [OF_20] * 16),
+        ([NORM, CLIP, *PASSES, PASSES[1]], [None, None, *[OF_20] * 8, None]),  # clipped before, averaged after the step
+        ([UNSCALE, *PASSES], [None, *[OF_20] * 8]),
+        (PASSES[:-1], [None] * 7),  # without addcdiv
+        ([PASSES[0], *PASSES[2:]], [None] * 7),  # without lerp
+        ([*PASSES[:3], *PASSES[4:]], [None] * 7),  # without addcmul
+        ([*PASSES[:4], NORM, *PASSES[4:]], [None] * 9),
+    ],
+)
+def test_foreach_passes_of_adam_are_known_by_their_operations(names: list[str], expected: list[float | None]) -> None:
+    assert steps(names)[0] == expected
+
+
+def test_foreach_passes_of_another_optimizer_are_known_by_its_range() -> None:
+    assert steps(PASSES, nvtx=["Optimizer.step#NAdam.step"])[0] == [None] * 8
+    assert steps(PASSES, nvtx=["optimizer"])[0] == [OF_20] * 8
+
+
+def test_foreach_passes_are_of_one_stream() -> None:
+    assert steps(PASSES, streams=[7] * 4 + [8] * 4)[0] == [None] * 8
+
+
 @pytest.mark.parametrize(
     ("names", "expected"),
     [
