@@ -177,9 +177,7 @@ def _catalogue(raw: Mapping[str, Any]) -> Catalogue:
         cross_entropy=CrossEntropy(**raw["cross_entropy"]),
         embedding_gradient=EmbeddingGradient(**raw["embedding_gradient"]),
         optimizer_step=OptimizerStep(
-            **{
-                key: tuple(value) if isinstance(value, list) else value for key, value in raw["optimizer_step"].items()
-            }
+            **raw["optimizer_step"] | {key: tuple(raw["optimizer_step"][key]) for key in ("parts", "foreach_parts")}
         ),
         resources=raw["resource"],
     )

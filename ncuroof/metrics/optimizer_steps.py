@@ -17,8 +17,8 @@ def optimizer_parts(kernels: pl.DataFrame, known: Neighbours, step: OptimizerSte
 
     `launch.fused_step_frac`: of the tensors that the kernels of one parameter's step read and write, the share that a fused kernel
     would, `n_fused` over the sum of theirs. The kernels are consecutive in their stream with the same grid and block, the last one
-    is the step's last, the others contain all that it needs, and they are few. In foreach passes, `n_fused` over `n_foreach`: in the
-    range of a known step, or where consecutive passes contain all that a step needs, in the range of no other optimizer. Null for
+    is the step's last, the others contain all that it needs, and they are few. In foreach passes, `n_fused` over `n_foreach`: in
+    the range of a known step, or where consecutive passes contain all that a step needs, in the range of no other optimizer. Null for
     other launches, and where a kernel's name does not say how many tensors it has.
 
     `launch.is_of_optimizer` is 1 for these, and for pointwise kernels in an NVTX range of an optimizer's step, 0 for others.

@@ -29,22 +29,47 @@ def kernel(memory: float, compute: float, duration_ns: float = 1e6) -> dict[str,
 @pytest.mark.parametrize(
     ("memory", "compute", "verdict", "becomes", "change_frac", "sentence"),
     [
-        # memory stays at 90 % in the time that its work takes; at 80 % the SMs are the gap of 10 points behind: 45/80
+        # memory stays at 90 % in the time that its work takes; at 80 % the SMs are the gap of 10 points behind: 72/80
+        (
+            90,
+            72,
+            "memory",
+            "balanced",
+            72 / 80 - 1,
+            "Would be balanced if the memory side had 10.0 % less to do, and compute-bound with still less.",
+        ),
+        (
+            63,
+            80,
+            "compute",
+            "balanced",
+            63 / 70 - 1,
+            "Would be balanced if the SMs had 10.0 % less to do, and memory-bound with still less.",
+        ),
+        # 45/80 would be 43.8 % less to do; 60 % busy is nearer, where the tree asks whether any unit is busy
         (
             90,
             45,
             "memory",
-            "balanced",
-            45 / 80 - 1,
-            "Would be balanced if the memory side had 43.8 % less to do, and compute-bound with still less.",
+            "latency",
+            60 / 90 - 1,
+            "Would be latency-bound if the busiest unit were 60.0 % busy instead of 90.0 %.",
         ),
         (
             20,
-            80,
+            61,
             "compute",
+            "latency",
+            60 / 61 - 1,
+            "Would be latency-bound if the busiest unit were 60.0 % busy instead of 61.0 %.",
+        ),
+        (
+            61,
+            60,
             "balanced",
-            20 / 70 - 1,
-            "Would be balanced if the SMs had 71.4 % less to do, and memory-bound with still less.",
+            "latency",
+            60 / 61 - 1,
+            "Would be latency-bound if the busiest unit were 60.0 % busy instead of 61.0 %.",
         ),
         # 80 and 75 are 5 points apart; at 70 the gap is 10: 75 less 6.7 %; at 62 it is 10 to 72: 70 less 11.4 %
         (80, 75, "balanced", "memory", 70 / 75 - 1, "Would be memory-bound if the SMs had 6.7 % less to do."),
@@ -169,13 +194,13 @@ def test_what_cannot_flip_by_one_number_says_nothing() -> None:
 @pytest.mark.parametrize(
     ("lsu", "issue", "verdict", "becomes"),
     [
-        (90.0, 40.0, "memory", None),
+        (90.0, 40.0, "memory", "latency"),  # at 60 % of a busy unit
         # at 60 % of the time, (40 - 33) · 60/40 = 10.5 points ahead; (40 - 34) · 60/40 = 9 points, less than the tree asks for
         (40.0, 33.0, "latency", "memory"),
         (40.0, 34.0, "latency", "balanced"),
     ],
 )
-def test_what_memory_instructions_decide_does_not_flip(
+def test_what_memory_instructions_decide_does_not_flip_to_balanced(
     lsu: float, issue: float, verdict: str, becomes: str | None
 ) -> None:
     counters = {
@@ -196,17 +221,17 @@ def test_what_memory_instructions_decide_does_not_flip(
     ("memory", "compute", "l2", "verdict", "becomes"),
     [
         # Memory is the busier side, with operands: the SMs' work cannot fall to it.
-        (94.5, 93.3, 58.7, "compute", None),
+        (94.5, 93.3, 58.7, "compute", "latency"),
         # Nor does what would make the sides equal give another verdict: the tensor cores stay 32.3 points ahead of L2.
-        (91.0, 93.3, 58.7, "compute", None),
-        (91.0, 91.0, 58.7, "compute", None),
+        (91.0, 93.3, 58.7, "compute", "latency"),
+        (91.0, 91.0, 58.7, "compute", "latency"),
         # In 55/60 of the time the tensor cores would be (54.5 - 40) · 60/55 = 15.8 points ahead of L2: compute, not balanced.
         (55.0, 54.5, 40.0, "latency", None),
         # (54.5 - 47) · 60/55 = 8.2 points, less than the 10 that the tree asks for
         (55.0, 54.5, 47.0, "latency", "balanced"),
     ],
 )
-def test_what_operands_decide_does_not_flip(
+def test_what_operands_decide_does_not_flip_to_another_side(
     memory: float, compute: float, l2: float, verdict: str, becomes: str | None
 ) -> None:
     counters = {

@@ -7,7 +7,7 @@ from ncuroof.diagnosis import Rules
 from ncuroof.present.analysed import Record
 from ncuroof.words import Verdict
 
-_SIDES = {"memory_side": "the memory side", "compute": "the SMs"}
+_SIDES = {"memory_side": "the memory side", "compute": "the SMs", "busiest": "the busiest unit"}
 _OTHER = {"memory_side": "compute", "compute": "memory"}
 
 
@@ -21,7 +21,7 @@ def flip_sentence(kernel: Record, rules: Rules) -> str:
     if key not in _SIDES:
         return f"Would become {becomes} at {factor:.3g} times its intensity."
     side = _SIDES[key]
-    if kernel["verdict"] == Verdict.LATENCY:
+    if Verdict.LATENCY in (kernel["verdict"], flip["becomes"]):
         now = kernel[group][key]
         wanted = wording.share(now * factor)
         return f"Would be {becomes} if {side} were {wanted} busy instead of {wording.share(now)}."
