@@ -8,7 +8,7 @@ from ncuroof.metrics.entries import Neighbours, OptimizerStep
 from ncuroof.metrics.launch_order import QUEUE
 from ncuroof.metrics.names import ascii_classes, matches
 
-_N_TENSORS = r"[Aa]rray<char *\*, *(?:\([a-z ]+\))?(\d+)"
+N_TENSORS = r"[Aa]rray<char *\*, *(?:\([a-z ]+\))?(\d+)"
 """How many tensors a pointwise kernel of PyTorch reads and writes: the size of its array of pointers (CUDALoops.cuh)."""
 
 
@@ -18,8 +18,8 @@ def optimizer_parts(kernels: pl.DataFrame, known: Neighbours, step: OptimizerSte
     `launch.fused_step_frac`: of the tensors that the kernels of one parameter's step read and write, the share that a fused kernel
     would, `n_fused` over the sum of theirs. The kernels are consecutive in their stream with the same grid and block, the last one
     is the step's last, the others contain all that it needs, and they are few. In foreach passes, `n_fused` over `n_foreach`: in
-    the range of a known step, or where consecutive passes contain all that a step needs, in the range of no other optimizer. Null for
-    other launches, and where a kernel's name does not say how many tensors it has.
+    the range of a known step, or where consecutive passes contain all that a step needs, in the range of no other optimizer. Null
+    for other launches, and where a kernel's name does not say how many tensors it has.
 
     `launch.is_of_optimizer` is 1 for these, and for pointwise kernels in an NVTX range of an optimizer's step, 0 for others.
 
@@ -36,7 +36,7 @@ def optimizer_parts(kernels: pl.DataFrame, known: Neighbours, step: OptimizerSte
         shape=pl.concat_list("grid", "block"),
         is_pointwise=is_pointwise,
         is_last=is_pointwise & matches(name, step.last),
-        n_tensors=name.str.extract(ascii_classes(_N_TENSORS)).cast(pl.Float64),
+        n_tensors=name.str.extract(ascii_classes(N_TENSORS)).cast(pl.Float64),
         is_in_range=_is_in(step.range),
         is_foreach=(matches(name, known.foreach) & _is_in(step.foreach_range)).fill_null(value=False),
         is_of_other=_is_in(step.torch_range) & ~_is_in(step.foreach_range),

@@ -13,6 +13,7 @@ from ncuroof.metrics.embedding_gradient import embedding_sort
 from ncuroof.metrics.loss_parts import loss_parts
 from ncuroof.metrics.optimizer_steps import optimizer_parts
 from ncuroof.metrics.pointwise_chains import fusable_share
+from ncuroof.metrics.pointwise_launches import kept_share
 
 
 def add_surroundings(
@@ -33,4 +34,5 @@ def add_surroundings(
         loss_parts(kernels, known, catalogue.cross_entropy),
         embedding_sort(kernels, catalogue.embedding_gradient),
         fusable_share(kernels, known, with_gaps),
+        kept_share(kernels, known, with_gaps),
     )

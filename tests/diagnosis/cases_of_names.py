@@ -73,6 +73,29 @@ CASES = [
         {"launch.is_of_embedding_sort": (0, None)},
     ),
     Case("sorted_embedding_gradient", "overhead", "launch", {"launch.is_of_embedding_sort": 1}, 1),
+    *(
+        Case(
+            "unfused_pointwise", verdict, limiter,
+            {"launch.kept_if_fused_frac": 1 / 3, "utilisation.dram": 0.45, "utilisation.fp32": 0.1,
+             "roofline.vector_flop_frac": 0.02, "launch.fusable_frac": 0, "launch.is_of_optimizer": 0,
+             "launch.is_pointwise_of_attention": 0},
+            5 / 6,  # at 0.9, half of the time would do for all bytes, and a third of that for one of three tensors
+            {"launch.kept_if_fused_frac": (None,), "launch.fusable_frac": (0.11,), "launch.is_of_optimizer": (1,),
+             "launch.is_pointwise_of_attention": (1,), "launch.fused_loss_frac": (0, 0.1)},
+            (
+                ("launch.kept_if_fused_frac", 0, 0.98),  # what it computes remains, and addresses, which share the pipe, do not
+                ("utilisation.dram", 0.93, 2 / 3), ("utilisation.xu", 0.4, 0.6), ("utilisation.fp64", 0.3, 0.7),
+            ),
+            name=name,
+            other_names=("add(float *)", "void at::native::reduce_kernel<512, 1>(T3)", "triton_poi_fused_add_0",
+                         "void at::native::<unnamed>::distribution_elementwise_grid_stride_kernel<float, 4>(int)"),
+        )
+        for verdict, limiter, name in (
+            ("memory", "dram", "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float>>(int)"),
+            ("latency", "grid", "void at::native::elementwise_kernel<128, 4, at::native::CUDAFunctor_add<float>>(int)"),
+            ("overhead", "launch", "void at::native::unrolled_elementwise_kernel<at::native::CUDAFunctor_add<float>>(int)"),
+        )
+    ),
     Case(
         "softmax_of_attention", "memory", "dram", {"duration_ns": 5100, "launch.is_between_products": 0}, None,
         {"duration_ns": (4900,), "launch.is_between_products": (1,)},

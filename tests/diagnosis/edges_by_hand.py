@@ -47,6 +47,7 @@ EDGES = [
     Edge("fp64_divisions", "arithmetic.fp64_division_frac", 0.1, 0.096),
     Edge("fp64_divisions", "utilisation.fp64", 0.312, 0.3),
     Edge("pointwise_chain", "launch.fusable_frac", 0.1, 0.096),
+    Edge("unfused_pointwise", "launch.fusable_frac", 0.096, 0.1),
     Edge("fetch_granularity", "access.l2_read_over_dram_read", 0.5645, 0.588),
     Edge("fetch_granularity", "access.load_bytes_per_sector", 26.88, 28),
     Edge("fetch_granularity", "access.load_sectors_per_request", 8, 7.68),

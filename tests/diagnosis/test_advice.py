@@ -232,6 +232,9 @@ NAMED = {
         "void at::native::vectorized_elementwise_kernel<4, at::native::AUnaryFunctor<float, float, float>>(int)",
         _FOREACH,
     ],
+    "unfused_pointwise": [
+        "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<at::native::CUDAFunctor_add<float>>>"
+    ],
     "softmax_of_attention": ["void at::native::(anonymous namespace)::cunn_SoftMaxForward<4, float>"],
     "two_stage_mainloop": [
         "void cutlass::Kernel<cutlass::gemm::kernel::Gemm<cutlass::gemm::threadblock::MmaPipelined<"

@@ -36,6 +36,7 @@ _NAMES = (
     "at::native::FillFunctor<float>",
     "ncclDevKernel_AllReduce_Sum_bf16_RING_LL",
     "multi_tensor_apply_kernel<TensorListMetadata<1>>",
+    "at::native::unrolled_elementwise_kernel<at::native::CUDAFunctor_add<float>>",
 )
 
 

@@ -150,10 +150,10 @@ def test_scattered_stores_are_not_blamed_where_they_keep_nothing_busy(
     assert ("l2_stores" in found) == is_reported_as_stores
 
 
-def test_a_kernel_whose_two_sides_are_one_pipe_has_no_nearest_verdict() -> None:
+def test_a_kernel_whose_two_sides_are_one_pipe_is_nearest_to_none_of_the_two() -> None:
     one_pipe = SCATTERED | {L1: 50.0, MEMORY: 81.5, COMPUTE: 81.5, LSU: 81.5}
     kernel = judged(one_pipe)
-    assert (kernel["verdict"], kernel["flip"]) == ("balanced", None)
+    assert (kernel["verdict"], kernel["flip"]["becomes"]) == ("balanced", "latency")
     two = judged(one_pipe | {LSU: 70.0, COMPUTE: 80.0})
     assert two["verdict"] == "balanced"
     assert two["flip"]["becomes"] == "memory"

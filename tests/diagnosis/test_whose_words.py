@@ -68,6 +68,73 @@ def test_advice_knows_the_ranges_and_the_name(finding: str, name: str, ranges: t
     assert says in RULES.findings[finding].advice.text(family, name, ranges)
 
 
+_ADD = "void at::native::{}, at::native::CUDAFunctor_add<float>>(int)"
+_VECTORISED = _ADD.format("vectorized_elementwise_kernel<(int)4")
+_ELEMENTS = _ADD.format("elementwise_kernel<128, 4")
+_LOADS = ("serial_loads", "stall_long_scoreboard", "stall_overlapping_loads")
+
+
+@pytest.mark.parametrize(
+    ("finding", "name", "starts", "has_gain"),
+    [
+        *((finding, _VECTORISED, "Let torch.compile fuse it", False) for finding in (*_LOADS, "stall_full_queues")),
+        *((finding, _FILL, "Leave it out", False) for finding in (*_LOADS, "stall_full_queues", "stall_drain")),
+        *(
+            (finding, _ELEMENTS, "Pass contiguous inputs of one type", True)
+            for finding in (*_LOADS, "instruction_issue")
+        ),
+        ("serial_loads", _VECTORISED.replace("4", "2"), "Pass contiguous inputs of one type", True),
+        ("instruction_issue", _VECTORISED, "Let torch.compile fuse it", False),
+        ("instruction_issue", _TO_FLOAT, "Leave it out", False),
+        *(
+            ("small_grid", name, "Use a larger batch, where its tensors grow", True)
+            for name in (_VECTORISED, _ELEMENTS)
+        ),
+        ("tail_wave", _VECTORISED, "Choose a larger batch, which", True),
+        ("unfused_pointwise", _ELEMENTS, "Let torch.compile fuse it", True),
+    ],
+)
+def test_what_shortens_a_launch_does_not_bound_what_leaves_it_out(
+    finding: str, name: str, starts: str, has_gain: bool
+) -> None:
+    """A bias added in the matrix product spares the launch, of whose time loads in flight bounded a third."""
+    advice = RULES.findings[finding].advice
+    assert first_clause(advice.text("pytorch", name)).startswith(starts)
+    kernel = pl.DataFrame({"family": ["pytorch"], "name": [name]})
+    known = {condition.quantity for variant in advice.variants for condition in variant.all_of}
+    kernel = kernel.with_columns(pl.lit(None, pl.Float64).alias(quantity) for quantity in known)
+    assert kernel.select(advice.is_without_gain()).item() != has_gain
+    if has_gain and finding != "unfused_pointwise":
+        assert "fuse" not in first_clause(advice.text("pytorch", name))
+
+
+@pytest.mark.parametrize("ranges", [(), ("evaluate_function: AddmmBackward0", "aten::sum, sizes = [[4096, 512]]")])
+@pytest.mark.parametrize("finding", ["small_grid", "tail_wave", "launch_overhead"])
+def test_a_bias_is_dropped_at_last_and_only_before_a_batch_norm(finding: str, ranges: tuple[str, ...]) -> None:
+    *first, last = RULES.findings[finding].advice.text("pytorch", _REDUCE, ranges).split(". ")
+    assert "bias=False" not in "".join(first)
+    assert "batch norm" in last
+
+
+def test_what_splits_the_sum_of_a_fixed_grid_has_more_blocks_at_once() -> None:
+    finding = RULES.findings["small_grid"]
+    assert finding.needs_more_work  # "if more blocks run at once"
+    assert "over more blocks" in first_clause(finding.advice.text("pytorch_fixed_grid"))
+
+
+_GATHER = "void at::native::vectorized_gather_kernel<(int)16, long>(char *, char *, T2 *, int)"
+
+
+@pytest.mark.parametrize(
+    ("waste_frac", "starts"),
+    [(0.0, "Use a larger batch or longer rows"), (0.048, "Use"), (0.05, "Sort"), (None, "Sort")],
+)
+def test_rows_that_fill_their_sectors_are_not_to_be_sorted(waste_frac: float | None, starts: str) -> None:
+    for finding in _LOADS:
+        advice = RULES.findings[finding].advice.text("pytorch", _GATHER, quantities={"access.waste_frac": waste_frac})
+        assert advice.startswith(starts)
+
+
 @pytest.mark.parametrize(
     "name", [_BACKWARD.format("dot_do_o"), _BACKWARD.format("convert_dq"), _SDPA.format("64x64x64")]
 )
