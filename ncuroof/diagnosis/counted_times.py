@@ -24,7 +24,7 @@ def compared_times(kernels: pl.DataFrame, weights: pl.DataFrame) -> pl.DataFrame
         weights: WEIGHTS.
 
     Returns:
-        `id` and the three ratios, null where not counted or not known; rows as in `weights`.
+        `id` and the four ratios, null where not counted or not known; rows as in `weights`.
     """
     shortest, longest, average = (pl.col(f"counted_{name}_ns") for name in ("shortest", "longest", "average"))
     known_shortest = pl.when((shortest > 0) & longest.is_not_null()).then(shortest)
@@ -36,6 +36,7 @@ def compared_times(kernels: pl.DataFrame, weights: pl.DataFrame) -> pl.DataFrame
         "id",
         (longest / known_shortest).alias("check.longest_over_shortest"),
         (average / known_shortest).alias("check.average_over_shortest"),
+        (longest / pl.when(average > 0).then(average)).alias("check.longest_over_average"),
         pl.when((over_average <= 1) | ~is_longer_by_ncu).then(over_average).alias("check.recorded_over_average"),
     )
 
