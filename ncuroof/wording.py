@@ -205,7 +205,7 @@ def launch_count(number: float) -> str:
 
 def operator(op: str) -> str:
     """Return a comparison operator of the rules as its mathematical sign."""
-    return {">=": "≥", "<=": "≤", "not >=": "not ≥", "known >": ">"}.get(op, op)
+    return {">=": "≥", "<=": "≤", "not >=": "not ≥", "known >": ">", "known >=": "≥"}.get(op, op)
 
 
 def extent(sizes: Iterable[int] | None) -> str:

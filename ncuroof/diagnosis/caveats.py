@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from ncuroof.diagnosis.causes import NAMED_GAIN
+from ncuroof.diagnosis.counted_times import compared_times
 from ncuroof.diagnosis.rules import Caveat
 from ncuroof.metrics import Measurements
 from ncuroof.roofline import Roofline, is_partial
@@ -14,10 +15,6 @@ from ncuroof.words import CeilingSource, Verdict
 
 _PACKED_FP32 = "ffma2"
 """Occurs in the definition of FP32 work where packed FP32 FMAs were counted."""
-
-_LEAST_COMPARED_NS = 20_000
-"""Under ncu, shorter launches take up to 2.5 times as long as without it: NVIDIA Nsight Compute, Kernel Profiling Guide, "Range and
-Precision", and a transformer's training step on an H100."""
 
 
 def caveats(rules: Mapping[str, Caveat]) -> pl.Expr:
@@ -130,26 +127,8 @@ def _of_work(work: pl.DataFrame) -> pl.DataFrame:
 
 
 def _of_launches_stood_for(judged: pl.DataFrame, weights: pl.DataFrame) -> pl.DataFrame:
-    """Return, per kernel that represents other launches, how much their times differ, and its time over their average.
-
-    A ratio above 1 counts only where ncu cannot have caused it: not at the base clock, to which ncu locks the GPU by default, and
-    not for launches shorter than `_LEAST_COMPARED_NS`. Elsewhere it is null.
-    """
-    shortest, longest, average = (pl.col(f"counted_{name}_ns") for name in ("shortest", "longest", "average"))
-    known_shortest = pl.when((shortest > 0) & longest.is_not_null()).then(shortest)
-    over_average = pl.col("duration_ns") / pl.when(average > 0).then(average)
-    is_at_base = pl.col("clock_control").fill_null("base") == "base"
-    is_longer_by_ncu = (pl.col("duration_ns") < _LEAST_COMPARED_NS) | is_at_base
-    return (
-        weights.filter(pl.col("n_represented") > 1)
-        .join(judged.select("id", "duration_ns", "clock_control"), on="id")
-        .select(
-            "id",
-            (longest / known_shortest).alias("check.longest_over_shortest"),
-            (average / known_shortest).alias("check.average_over_shortest"),
-            pl.when((over_average <= 1) | ~is_longer_by_ncu).then(over_average).alias("check.recorded_over_average"),
-        )
-    )
+    """Return, per kernel that represents other launches, how much their times differ, and its time over their average."""
+    return compared_times(judged, weights.filter(pl.col("n_represented") > 1))
 
 
 def _of_levels(bandwidth: pl.DataFrame) -> pl.DataFrame:

@@ -20,6 +20,7 @@ _COMPARISONS: Mapping[str, tuple[Callable[[Any, float], Any], bool | None]] = {
     "not >": (operator.le, True),
     "not >=": (operator.lt, True),
     "known >": (operator.gt, False),  # above the threshold, and not missing
+    "known >=": (operator.ge, False),
 }
 """By operator: how to compare a value with the threshold, and the answer for a missing value (None: unknown)."""
 

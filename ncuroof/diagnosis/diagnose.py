@@ -9,9 +9,11 @@ import polars as pl
 
 from ncuroof.diagnosis.causes import COMPUTE_UNITS, MEMORY_UNITS, add_firing, add_latency_limiter, collect_findings
 from ncuroof.diagnosis.caveats import add_checks, caveats
+from ncuroof.diagnosis.counted_times import usual_times
 from ncuroof.diagnosis.flips import nearest_flips
 from ncuroof.diagnosis.rules import Node, Rules, load_rules
 from ncuroof.diagnosis.tree import walk_tree
+from ncuroof.diagnosis.weights import UNEVEN
 from ncuroof.metrics import NEAR_FRAC, Catalogue, Measurements, Quantity, largest, load_catalogue
 from ncuroof.roofline import LEAST_UNCOUNTED_FRAC, Roofline
 from ncuroof.tables import FINDINGS, FLIPS, MISSING, PATH, VERDICTS, check, conform
@@ -50,7 +52,8 @@ def diagnose(measurements: Measurements, roofline: Roofline, weights: pl.DataFra
         weights: WEIGHTS.
     """
     rules = load_rules()
-    quantities = measurements.kernels.hstack(roofline.bounds.drop("id"))
+    usual = usual_times(measurements.kernels, weights, rules.caveats[UNEVEN])
+    quantities = measurements.kernels.hstack(roofline.bounds.drop("id")).with_columns(usual)
     verdicts, path = walk_tree(quantities, rules.nodes)
     judged = quantities.with_columns(verdicts).join(
         _decisions(path, rules.nodes), on="id", how="left", maintain_order="left"

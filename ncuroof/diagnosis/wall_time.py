@@ -94,6 +94,29 @@ class WallTime:
 
 
 @dataclass(frozen=True, slots=True)
+class LongGaps:
+    """What to do about idle time of which half was in long gaps.
+
+    Attributes:
+        least_ns: the length from which on a gap is long.
+        advice: what to do about it in steps.
+        advice_for_whole_run: the same where no steps were counted, so that start-up and warm-up belong to the time.
+        advice_for_whole_run_without_torch: advice for programs that may not use PyTorch.
+    """
+
+    least_ns: float
+    advice: str
+    advice_for_whole_run: str
+    advice_for_whole_run_without_torch: str
+
+    def advice_for(self, *, is_whole_run: bool, is_torch: bool) -> str:
+        """Return what to do about such time."""
+        if not is_whole_run:
+            return self.advice
+        return self.advice_for_whole_run if is_torch else self.advice_for_whole_run_without_torch
+
+
+@dataclass(frozen=True, slots=True)
 class PartEntry:
     """An entry of `profiles/temporal_breakdown.toml`: a part of a step's time.
 
@@ -103,7 +126,7 @@ class PartEntry:
         is_idle: nothing runs on the GPU.
         advice: what to do about it; None for kernels.
         advice_without_torch: advice for programs that may not use PyTorch; None if it is the same.
-        advice_for_long_gaps: a gap length in ns, and the advice where half of the time was in gaps at least that long; or None.
+        long_gaps: what to do where much of the time was in long gaps; None if it is the same.
         advice_by_place: pairs of a pattern and the advice where at least half of the time was in a place whose name it matches.
         source: of the advice; None if there is none.
     """
@@ -113,22 +136,21 @@ class PartEntry:
     is_idle: bool
     advice: str | None
     advice_without_torch: str | None
-    advice_for_long_gaps: tuple[float, str] | None
+    long_gaps: LongGaps | None
     advice_by_place: tuple[tuple[re.Pattern[str], str], ...]
     source: str | None
 
-    def advice_for(self, part: Part, profiler: str) -> str | None:
+    def advice_for(self, part: Part, profiler: str, *, is_whole_run: bool) -> str | None:
         """Return what to do about a part of the time: by place, by length of the gaps, or by the profiler that recorded it."""
         place = part.during[0] if part.during else None
         if place is not None and place.duration_ns >= _MOST_OF_IT_FRAC * part.duration_ns:
             for pattern, advice in self.advice_by_place:
                 if pattern.search(place.name):
                     return advice
-        if self.advice_for_long_gaps is not None:
-            least_ns, advice = self.advice_for_long_gaps
-            if (part.half_in_gaps_of_ns or 0.0) >= least_ns:
-                return advice
-        return self.advice if profiler == "torch.profiler" else self.advice_without_torch or self.advice
+        is_torch = profiler == "torch.profiler"
+        if self.long_gaps is not None and (part.half_in_gaps_of_ns or 0.0) >= self.long_gaps.least_ns:
+            return self.long_gaps.advice_for(is_whole_run=is_whole_run, is_torch=is_torch)
+        return self.advice if is_torch else self.advice_without_torch or self.advice
 
 
 def wall_time(source: int, breakdown: TemporalBreakdown, *, profiler: str) -> WallTime | None:
@@ -150,7 +172,7 @@ def wall_time(source: int, breakdown: TemporalBreakdown, *, profiler: str) -> Wa
     if not profiled_ns:
         return None
     parts = [
-        _part(part, entry, n_steps, profiled_ns, profiler)
+        _part(part, entry, n_steps, profiled_ns, entry.advice_for(part, profiler, is_whole_run=breakdown.steps is None))
         for part in breakdown.parts
         if (entry := load_parts().get(part.name)) is not None
     ]
@@ -170,7 +192,7 @@ def wall_time(source: int, breakdown: TemporalBreakdown, *, profiler: str) -> Wa
     )
 
 
-def _part(part: Part, entry: PartEntry, n_steps: int, step_ns: float, profiler: str) -> PartOfTime:
+def _part(part: Part, entry: PartEntry, n_steps: int, step_ns: float, advice: str | None) -> PartOfTime:
     """Return a part of a step's time, of one of `n_steps` that took `step_ns` each under the profiler."""
     return PartOfTime(
         name=part.name,
@@ -182,13 +204,18 @@ def _part(part: Part, entry: PartEntry, n_steps: int, step_ns: float, profiler: 
         half_in_gaps_of_ns=part.half_in_gaps_of_ns,
         during=_places(part.during, n_steps, step_ns),
         before=_places(part.before, n_steps, step_ns),
-        advice=entry.advice_for(part, profiler),
+        advice=advice,
     )
 
 
 def _places(places: Sequence[Place], n_steps: int, step_ns: float) -> tuple[PlaceOfTime, ...]:
     times = ((place.name, place.duration_ns / n_steps) for place in places)
     return tuple(PlaceOfTime(name, duration_ns, duration_ns / step_ns) for name, duration_ns in times)
+
+
+def _long_gaps(entry: Mapping[str, Any]) -> LongGaps:
+    advices = (entry[key] for key in ("advice", "advice_for_whole_run", "advice_for_whole_run_without_torch"))
+    return LongGaps(1e3 * entry["from_us"], *advices)
 
 
 @cache
@@ -206,7 +233,7 @@ def load_parts() -> Mapping[str, PartEntry]:
                 entry.get("idle", False),
                 entry.get("advice"),
                 entry.get("advice_without_torch"),
-                None if (long := entry.get("long_gaps")) is None else (1e3 * long["from_us"], long["advice"]),
+                None if (long := entry.get("long_gaps")) is None else _long_gaps(long),
                 tuple((re.compile(place["pattern"]), place["advice"]) for place in entry.get("place", ())),
                 entry.get("source"),
             )

@@ -27,7 +27,7 @@ def attention_parts(kernels: pl.DataFrame, work: pl.DataFrame, known: Neighbours
     `launch.is_pointwise_of_attention` is 1 for the pointwise kernels between the softmax and its products.
 
     Args:
-        kernels: KERNELS, in the order of the run.
+        kernels: KERNELS, in the order of the run, with what was counted and not recorded (`with_unrecorded`).
         work: WORK.
         known: how to recognise the kernels, from the catalogue.
     """

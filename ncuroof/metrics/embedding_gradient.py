@@ -16,7 +16,7 @@ def embedding_sort(kernels: pl.DataFrame, known: EmbeddingGradient) -> pl.Series
     these in the stream, with nothing but fills in between.
 
     Args:
-        kernels: KERNELS, in the order of the run.
+        kernels: KERNELS, in the order of the run, with what was counted and not recorded (`with_unrecorded`).
         known: how to recognise them, from the catalogue.
     """
     name = pl.col("name")

@@ -20,7 +20,7 @@ def loss_parts(kernels: pl.DataFrame, known: Neighbours, loss: CrossEntropy) -> 
     the profiled launches.
 
     Args:
-        kernels: KERNELS, in the order of the run.
+        kernels: KERNELS, in the order of the run, with what was counted and not recorded (`with_unrecorded`).
         known: how to recognise copies, from the catalogue.
         loss: how to recognise the others, from the catalogue.
     """

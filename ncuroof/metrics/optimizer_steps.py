@@ -24,7 +24,7 @@ def optimizer_parts(kernels: pl.DataFrame, known: Neighbours, step: OptimizerSte
     `launch.is_of_optimizer` is 1 for these, and for pointwise kernels in an NVTX range of an optimizer's step, 0 for others.
 
     Args:
-        kernels: KERNELS, in the order of the run.
+        kernels: KERNELS, in the order of the run, with what was counted and not recorded (`with_unrecorded`).
         known: how to recognise pointwise kernels, from the catalogue.
         step: how to recognise an optimizer's step, from the catalogue.
     """

@@ -14,6 +14,7 @@ from ncuroof.metrics.loss_parts import loss_parts
 from ncuroof.metrics.optimizer_steps import optimizer_parts
 from ncuroof.metrics.pointwise_chains import fusable_share
 from ncuroof.metrics.pointwise_launches import kept_share
+from ncuroof.metrics.unrecorded_launches import IS_RECORDED, with_unrecorded
 
 
 def add_surroundings(
@@ -28,11 +29,14 @@ def add_surroundings(
         with_gaps: by source, for reports that may lack launches between the profiled ones: the counts of the counting run or None.
     """
     known = catalogue.neighbours
-    return kernels.with_columns(
-        *attention_parts(kernels, work, known),
-        *optimizer_parts(kernels, known, catalogue.optimizer_step),
-        loss_parts(kernels, known, catalogue.cross_entropy),
-        embedding_sort(kernels, catalogue.embedding_gradient),
-        fusable_share(kernels, known, with_gaps),
-        kept_share(kernels, known, with_gaps),
+    launches = with_unrecorded(kernels, with_gaps)
+    by_names = launches.select(
+        IS_RECORDED,
+        *attention_parts(launches, work, known),
+        *optimizer_parts(launches, known, catalogue.optimizer_step),
+        loss_parts(launches, known, catalogue.cross_entropy),
+        embedding_sort(launches, catalogue.embedding_gradient),
     )
+    of_recorded = by_names.filter(IS_RECORDED).drop(IS_RECORDED)
+    of_counts = fusable_share(kernels, known, with_gaps), kept_share(kernels, known, with_gaps)
+    return kernels.with_columns(*of_recorded.get_columns(), *of_counts)

@@ -151,7 +151,6 @@ EDGES = [
     Edge("combined_in_shared", "access.stored_over_dram_read", 0.12, 0.125),
     Edge("arithmetic_headroom", "scheduler.compute_over_best", 0.98, 0.99),
     Edge("arithmetic_headroom", "arithmetic.integer_fma_frac", 0.768, 0.8),
-    Edge("launch_overhead", "duration_ns", 4800, 5000),
     Edge("uncoalesced_global_store", "scheduler.l1_busy_frac", 0.6, 0.576, {"access.l2_store_waste_frac": 0.01}),
     Edge("uncoalesced_global_store", "stalls.lg_throttle", 0.2, 0.192, {"access.l2_store_waste_frac": 0.01}),
     Edge("small_grid", "utilisation.most_possible", 0.576, 0.6, {"utilisation.busiest": 0.9}),

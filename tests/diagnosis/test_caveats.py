@@ -348,7 +348,33 @@ TRIOS: dict[str, list[Trio]] = {
             unknown=(),
         ),
         # One slow launch among ten, which is the one that was recorded
-        Trio(own_clock(counted(10, 5.0, 0.45, 1.0)), just_not=(own_clock(counted(10, 5.6, 0.45, 1.0)),), unknown=()),
+        Trio(
+            own_clock(counted(10, 5.0, 0.45, 1.0)),
+            just_not=(own_clock(counted(10, 10.0, 0.9, 1.0)), own_clock(counted(10, 5.6, 0.45, 1.0))),
+            unknown=(),
+        ),
+    ],
+    # Recorded in 1 ms: the others take 0.924 ms on average, and the longest 1.09 times that
+    "slowest_recorded": [
+        Trio(
+            own_clock(counted(10, 9.24, 0.9, 1.0)),
+            just_not=(
+                own_clock(counted(10, 9.28, 0.9, 1.01)),  # recorded 1.078 times
+                own_clock(counted(10, 9.24, 0.9, 0.995)),  # longest 1.077 times
+                own_clock(counted(1, 0.924, 0.924, 1.0)),
+            ),
+            unknown=(counted(10, 9.24, 0.9, 1.0), own_clock(counted(10, 9.24, 0.9, None))),
+        ),
+        # One slow launch among twenty, of 0.66 ms on average and at least 0.55; not where launches are uneven
+        Trio(
+            own_clock(counted(20, 13.2, 0.55, 1.0)),
+            just_not=(
+                own_clock(counted(20, 18.6, 0.9, 1.0)),
+                own_clock(counted(10, 9.24, 0.7, 1.3)),
+                own_clock(counted(20, 11.0, 0.5, 1.0)),
+            ),
+            unknown=(),
+        ),
     ],
     "short_kernel": [trio({DURATION: 19_999.0}, {DURATION: 20_000.0}, needs=(DURATION,))],
     "reduced_clock": [

@@ -125,10 +125,29 @@ def test_advice_is_for_the_place_where_most_of_it_is(
 )
 def test_long_gaps_are_no_matter_of_launches(half_ns: float | None, place: str | None, advice: str) -> None:
     during = () if place is None else (Place(place, 900e3),)
-    breakdown = TemporalBreakdown((Part("computation", 1e6), Part("host_wait", 1e6, 9, half_ns, during)))
+    breakdown = TemporalBreakdown((Part("computation", 1e6), Part("host_wait", 1e6, 9, half_ns, during)), STEPS)
     time = wall_time(0, breakdown, profiler="torch.profiler")
     assert time is not None
     assert str(time.parts[-1].advice).startswith(advice)
+
+
+@pytest.mark.parametrize(
+    ("half_ns", "profiler", "advices"),
+    [
+        (200e3, "torch.profiler", ("Profile a step of the steady state", "torch.compile", "long gaps recur")),
+        (200e3, "nsys", ("Trace the steady state alone", "record repeating launches as a CUDA graph", "long gaps recur")),
+        (199e3, "torch.profiler", ("Launch fewer or larger kernels: torch.compile",)),
+    ],
+)  # fmt: skip
+def test_long_gaps_of_a_whole_run_may_be_its_start(half_ns: float, profiler: str, advices: tuple[str, ...]) -> None:
+    """A script of twelve steps: half of its idle time was in 17 gaps while it started, half in 3855 gaps of 72 µs."""
+    breakdown = TemporalBreakdown((Part("computation", 1e6), Part("host_wait", 1e6, 9, half_ns)))
+    time = wall_time(0, breakdown, profiler=profiler)
+    assert time is not None
+    advice = str(time.parts[-1].advice)
+    assert advice.startswith(advices[0])
+    assert all(each in advice for each in advices)
+    assert not advice.startswith("Move")
 
 
 def test_places_are_those_of_a_step() -> None:

@@ -82,7 +82,7 @@ def test_a_verdict_says_the_whole_way_to_it() -> None:
     assert explain("overhead").splitlines()[4:] == [
         "Decision path, starting at 1:",
         "  1. Did profiling succeed and give a duration? (duration_ns > 0): yes → 2",
-        "  2. Does the kernel run longer than its launch costs? (duration_ns ≥ 5000): no → 3",
+        "  2. Does the kernel run longer than its launch costs? (check.usual_ns ≥ 5000): no → 3",
         "  3. Does the grid fill at least one wave? (occupancy.waves ≥ 1): no → overhead",
     ]
 
@@ -90,7 +90,7 @@ def test_a_verdict_says_the_whole_way_to_it() -> None:
 def test_answers_that_no_launch_can_give_are_left_out() -> None:
     text = explain("unknown")
     assert "give a duration? (duration_ns > 0): yes → 2, no → unknown\n" in text
-    assert "its launch costs? (duration_ns ≥ 5000): yes → 4, no → 3\n" in text
+    assert "its launch costs? (check.usual_ns ≥ 5000): yes → 4, no → 3\n" in text
     assert "Is the arithmetic intensity clearly left of the ridge?" not in text
 
 

@@ -73,8 +73,12 @@ def test_lines_for_the_terminal() -> None:
 def test_long_gaps_among_short_ones_are_told() -> None:
     late = PARTS[2] | {"half_in_gaps_of_ns": 2e6}  # 500 gaps of 50 µs on average
     line = wall_time_lines(weighting(parts=[late]))[2]
-    longer = "half of the time in gaps of 2.00 ms or longer"
+    # Of 25 ms, 12.5 are in gaps of 2 ms or more: in seven at most. The 493 others share 12.5 ms: 25.4 µs.
+    longer = "half of the time in at most 7 gaps of 2.00 ms or longer, the others at most 25.4 µs on average"
     assert line == f"  25.0 %  idle: launches came late (500 gaps, 50.0 µs on average, {longer})"
+    one = PARTS[2] | {"n_gaps": 10.0, "half_in_gaps_of_ns": 20e6}  # the nine others share at most half of 25 ms
+    longer = "half of the time in one gap of 20.0 ms or longer, the others at most 1.39 ms on average)"
+    assert longer in wall_time_lines(weighting(parts=[one]))[2]
     even = PARTS[2] | {"half_in_gaps_of_ns": 200e3}
     assert wall_time_lines(weighting(parts=[even]))[2].endswith("50.0 µs on average)")
 
@@ -87,11 +91,27 @@ def test_a_step_that_nobody_saw_without_the_profiler() -> None:
 
 def test_a_whole_run() -> None:
     run = weighting(n_steps=None, duration_ns=100e6, batches_ns=None)
-    assert wall_time_lines(run)[0] == "the run takes 100 ms from first kernel to last; the GPU is idle for 25.0 % of it"
+    assert wall_time_lines(run)[0] == (
+        "the run takes 100 ms from first kernel to last (start-up and warm-up included; --step N measures a later step); "
+        "the GPU is idle for 25.0 % of it"
+    )
+    traced = weighting(n_steps=None, duration_ns=100e6, batches_ns=None, profiler="nsys")
+    assert wall_time_lines(traced)[0].startswith(
+        "the run takes 100 ms from first kernel to last (start-up and warm-up included);"
+    )
     assert wall_time_tables(run)[0].title == "What the GPU does during the run"
     assert idle_sentence(run).startswith(
-        "The GPU is idle for 25.0 % of the run (including its warm-up, which --step leaves out), "
+        "The GPU is idle for 25.0 % of the run (start-up and warm-up included; --step N measures a later step), "
     )
+
+
+def test_of_a_whole_run_no_speedup_is_told() -> None:
+    """Two recordings of one script: 1.88 s, of which the GPU idled 97.3 %, and 0.62 s, of which it idled 92.0 %; a step 75 %."""
+    assert "speedup up to 1.33×" in idle_sentence(weighting())
+    assert "speedup" not in idle_sentence(weighting(n_steps=None))
+    line = idle_line(weighting(n_steps=None), 0.0)
+    assert line is not None
+    assert "speedup" not in line.title
 
 
 def test_the_pages_table_advises_where_it_pays() -> None:
@@ -156,7 +176,9 @@ def test_what_idle_time_is_a_share_of() -> None:
     assert profiled.title.startswith("of a step under the profiler the GPU is idle")
     whole_run = idle_line(weighting(n_steps=None), 0.0)
     assert whole_run is not None
-    assert whole_run.title.startswith("of the run (including its warm-up, which --step leaves out) the GPU is idle")
+    assert whole_run.title.startswith(
+        "of the run (start-up and warm-up included; --step N measures a later step) the GPU is idle"
+    )
     always = idle_line(weighting(idle_frac=0.995), 0.0)
     assert always is not None
     assert always.title == "of a step the GPU is idle, mostly launches came late"  # a speedup of 200 says nothing

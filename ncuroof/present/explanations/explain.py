@@ -159,9 +159,10 @@ def _part_of_time(name: str) -> Iterator[str]:
         yield from ("", "What to do:", f"  {part.advice}")
     if part.advice_without_torch:
         yield from ("", "What to do without PyTorch:", f"  {part.advice_without_torch}")
-    if part.advice_for_long_gaps:
-        least_ns, advice = part.advice_for_long_gaps
-        yield from ("", f"Where half of it is in gaps of {least_ns / 1e3:.0f} µs or more:", f"  {advice}")
+    if part.long_gaps:
+        where = f"here half of it is in gaps of {part.long_gaps.least_ns / 1e3:.0f} µs or more"
+        yield from ("", f"W{where}:", f"  {part.long_gaps.advice}")
+        yield from ("", f"In a whole run, w{where}:", f"  {part.long_gaps.advice_for_whole_run}")
     for pattern, advice in part.advice_by_place:
         yield from ("", f"Where most of it is in {pattern.pattern}:", f"  {advice}")
     if part.source:

@@ -11,7 +11,8 @@ from ncuroof.present.analysed import Record
 _ONCE_PER_SHAPE = "--filter-mode per-launch-config"
 _CHOSEN = re.compile(r"--kernel-name (?!regex:\^\(\?!\.\*\(\?:[\w|]+\)\)(?:\s|$))")
 _NAME_BASE = "--kernel-name-base"
-"""In ncu's command line: profile one launch per kernel and shape; only selected kernels; how kernel names are compared.
+_SKIP = "--launch-skip"
+"""In ncu's command line: profile one launch per kernel and shape; only selected kernels; how names are compared; not the first.
 
 A `--kernel-name` pattern of ncuroof that only excludes collectives does not count as a selection.
 """
@@ -66,7 +67,7 @@ def not_the_run_sentences(weighting: Record | None, command_lines: Sequence[str 
             f"the launch counts from a run without ncu ({wording.launches(weighting['n_launches'])}) have none of these kernels: "
             "was it the same program? Each launch represents only itself"
         ]
-    said = []
+    said = _of_the_first_step(weighting, command_lines)
     if covered_frac is not None and covered_frac < 1:
         said.append(
             f"{wording.share(1 - covered_frac)} of the counting run's GPU time was not profiled and is missing from all totals"
@@ -83,6 +84,18 @@ def not_the_run_sentences(weighting: Record | None, command_lines: Sequence[str 
             f"most of {of_which} launches are not in the counting run: was it the same program? Its wall-clock time is left out"
         )
     return said
+
+
+def _of_the_first_step(weighting: Record, command_lines: Sequence[str | None]) -> list[str]:
+    """Return that the launches are a run's first ones, where each kernel and shape of a whole run was profiled once."""
+    is_whole_run = any(time["n_steps"] is None for time in weighting["wall_times"])
+    is_first = any(line and _ONCE_PER_SHAPE in line and _SKIP not in line for line in command_lines)
+    if not (is_whole_run and is_first):
+        return []
+    return [
+        "each profiled launch is the first of its kernel and shape in the run, in a training script mostly one of the first step "
+        "(--step N profiles those of a later step)"
+    ]
 
 
 def _longest(not_recorded: Sequence[Record]) -> str:
