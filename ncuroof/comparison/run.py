@@ -10,6 +10,7 @@ import polars as pl
 from ncuroof.comparison.counted import counted_of
 from ncuroof.comparison.finding_changes import FOUND, FOUND_TYPE, found_in
 from ncuroof.comparison.matched_groups import FLOP, INSTRUCTIONS
+from ncuroof.comparison.peaks import PEAK_UNITS, peaks
 from ncuroof.comparison.rules import load_comparison_rules
 from ncuroof.comparison.signatures import range_path, renamed, variant
 from ncuroof.diagnosis import UnrecordedLaunches, Weighting, known_sum, n_launches
@@ -198,7 +199,7 @@ def launch_groups(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame
     if missing := {"id", "name", "grid", "block", "nvtx", "duration_ns", "verdict", *_WEIGHTS} - set(kernels.columns):
         raise SchemaError(f"launches to compare lack {', '.join(sorted(missing))}")
     wanted = load_comparison_rules().quantities()
-    quantities = [name for name in wanted if name in {*kernels.columns, FLOP}]
+    quantities = [name for name in wanted if name in {*kernels.columns, FLOP, *PEAK_UNITS}]
     absent = [name for name in wanted if name not in quantities]
     longest = pl.col("duration_ns").arg_max().fill_null(0)
     return (
@@ -236,7 +237,7 @@ def launch_groups(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame
 
 
 def _launches(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.LazyFrame:
-    """Return the launches that did not fail, with SAME_LAUNCH, their FLOPs and numbers of findings."""
+    """Return the launches that did not fail, with SAME_LAUNCH, their FLOPs, peaks and numbers of findings."""
     severe = findings.group_by("id").agg(
         (pl.col("severity") == severity).sum().alias(f"n_{severity}") for severity in ("high", "medium")
     )
@@ -250,6 +251,7 @@ def _launches(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.LazyFrame:
             pl.col("workload").cast(pl.String),
             range_path(pl.col("nvtx")).alias("range"),
             whole_flop(kernels).alias(FLOP),
+            *peaks(kernels),
             pl.col("n_high", "n_medium").fill_null(0),
         )
     )
