@@ -4,6 +4,7 @@ from ncuroof.comparison.baseline import baseline_json, read_baseline
 from ncuroof.comparison.chosen_pairs import ChosenPair, parse_pair
 from ncuroof.comparison.comparable import Comparable
 from ncuroof.comparison.comparison import Comparison, compare, matched_change, run_change, run_obstacle, total_ns
+from ncuroof.comparison.coverage import are_of_other_steps, n_units, steps_remark
 from ncuroof.comparison.deltas import Delta
 from ncuroof.comparison.explanations import QuantityChange
 from ncuroof.comparison.finding_changes import FindingChange
@@ -14,6 +15,7 @@ from ncuroof.comparison.matched_groups import WORK_WORDS, is_other_work
 from ncuroof.comparison.matching import How, Match, Matching, Sureness
 from ncuroof.comparison.noise import is_beyond
 from ncuroof.comparison.run import BUILDS, Run, Setup, distinct, launch_groups, line_shares, run_of
+from ncuroof.comparison.unrecorded import CountedOnly, unclear_ns
 
 __all__ = [
     "BUILDS",
@@ -21,6 +23,7 @@ __all__ = [
     "ChosenPair",
     "Comparable",
     "Comparison",
+    "CountedOnly",
     "Delta",
     "FindingChange",
     "Gate",
@@ -33,6 +36,7 @@ __all__ = [
     "Run",
     "Setup",
     "Sureness",
+    "are_of_other_steps",
     "baseline_json",
     "compare",
     "distinct",
@@ -42,11 +46,14 @@ __all__ = [
     "launch_groups",
     "line_shares",
     "matched_change",
+    "n_units",
     "parse_gate",
     "parse_pair",
     "read_baseline",
     "run_change",
     "run_obstacle",
     "run_of",
+    "steps_remark",
     "total_ns",
+    "unclear_ns",
 ]

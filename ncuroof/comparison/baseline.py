@@ -6,15 +6,18 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from ncuroof.collect.traces.timeline import as_shape
 from ncuroof.comparison.finding_changes import FOUND, FOUND_TYPE
 from ncuroof.comparison.rules import load_comparison_rules
 from ncuroof.comparison.run import COUNTED, Run, Setup, shown_name
 from ncuroof.comparison.signatures import renamed, variant
+from ncuroof.diagnosis import UnrecordedLaunches
 from ncuroof.errors import BaselineError, ReportAccessError, ReportNotFoundError
 from ncuroof.json_files import read_document
 from ncuroof.words import Verdict
@@ -61,6 +64,9 @@ def baseline_json(run: Run) -> bytes:
         "idle_frac": run.idle_frac,
         "is_counted": run.is_counted,
         "not_recorded_ns": run.not_recorded_ns,
+        "not_recorded": [asdict(each) for each in run.unrecorded],
+        "steps": run.steps,
+        "n_steps": run.n_steps,
         "damage": run.damage,
         "recording": setup,
         "groups": columns,
@@ -109,6 +115,9 @@ def _run(content: dict[str, Any]) -> Run:
         idle_frac=_number(content, "idle_frac", most=1 + _ROUNDING),
         is_counted=_flag(content["is_counted"], "is_counted") if "is_counted" in content else _seems_counted(groups),
         not_recorded_ns=_number(content, "not_recorded_ns"),
+        unrecorded=tuple(map(_unrecorded, content.get("not_recorded", []))),
+        steps=_text(content.get("steps"), "steps"),
+        n_steps=None if content.get("n_steps") is None else _whole(content["n_steps"], "n_steps", most=_MOST_LAUNCHES),
         damage=_texts(content.get("damage", []), "damage"),
     )
 
@@ -184,6 +193,14 @@ def _setup(content: dict[str, Any]) -> Setup:
     return Setup(**fields)
 
 
+def _unrecorded(entry: Mapping[str, Any]) -> UnrecordedLaunches:
+    name, time_ns = _text(entry["name"], "name"), _number(dict(entry), "duration_ns")
+    if name is None or time_ns is None:
+        raise ValueError(f"expected a name and a time in not_recorded, found {entry!r}")
+    n_launches = _whole(entry["n_launches"], "n_launches", most=_MOST_LAUNCHES)
+    return UnrecordedLaunches(name, as_shape(entry["grid"]), as_shape(entry["block"]), n_launches, time_ns)
+
+
 def _seems_counted(groups: pl.DataFrame) -> bool:
     """Return whether a run was counted, of baselines that do not say it: launches stand for others, or times are not ncu's."""
     recorded_ns = pl.col("mean_ns") * pl.col("n_recorded")
@@ -216,6 +233,12 @@ def _whole(value: Any, name: str, *, most: int) -> int:
 def _flag(value: Any, name: str) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"expected true or false in {name}, found {value!r}")
+    return value
+
+
+def _text(value: Any, name: str) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise ValueError(f"expected a text in {name}, found {value!r}")
     return value
 
 

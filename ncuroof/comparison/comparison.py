@@ -12,6 +12,7 @@ import polars as pl
 
 from ncuroof.comparison.chosen_pairs import ChosenPair, chosen
 from ncuroof.comparison.comparable import Comparable, comparable
+from ncuroof.comparison.coverage import coverage_obstacle, n_units
 from ncuroof.comparison.deltas import Delta, deltas
 from ncuroof.comparison.distinct_names import names_of_failed, with_distinct_names
 from ncuroof.comparison.matching import Matching, Sureness, match
@@ -62,6 +63,8 @@ class Comparison:
         is_moved = (
             self.matching.added
             or self.matching.removed
+            or self.matching.not_recorded_before
+            or self.matching.not_recorded_after
             or any(delta.is_significant or delta.is_counted_otherwise for delta in self.deltas)
         )
         return not (is_moved or run_obstacle(self))
@@ -95,14 +98,15 @@ def compare(before: Run, after: Run, pairs: Sequence[ChosenPair] = ()) -> Compar
 def run_obstacle(comparison: Comparison) -> str | None:
     """Return why the GPU times of the whole runs say nothing, else None.
 
-    A run is damaged, launches failed or were counted in one run alone, times are not known or were left out of the sums, or the
-    clocks are others.
+    A run is damaged, launches failed or were counted in one run alone, times are not known or were left out of the sums, the runs
+    cover other parts of the program, or the clocks are others.
     """
     return (
         _several_chosen(comparison)
         or damage_of({"before": comparison.before, "after": comparison.after})
         or _failed_otherwise(comparison.before, comparison.after)
         or _of_unknown_time(comparison.before, comparison.after)
+        or coverage_obstacle(comparison.before, comparison.after)
         or _counted_otherwise(comparison.before, comparison.after)
         or _at_other_clocks(comparison)
     )
@@ -137,13 +141,15 @@ def _counted_otherwise(before: Run, after: Run) -> str | None:
     """
     if before.is_counted != after.is_counted:
         return f"only the run {'before' if before.is_counted else 'after'} has a counting run, without ncu"
-    was, became = before.not_recorded_ns, after.not_recorded_ns
     noise = noise_of_runs(before.groups, after.groups)
-    if was is None or became is None or noise is None:
+    if before.not_recorded_ns is None or after.not_recorded_ns is None or noise is None:
         return None
-    if abs(became - was) <= noise * ((total_ns(before) or 0.0) + was):
+    units = n_units(before, after)
+    was, became = before.not_recorded_ns / units[0], after.not_recorded_ns / units[1]
+    if abs(became - was) <= noise * ((total_ns(before) or 0.0) / units[0] + was):
         return None
-    return f"kernels that were counted but not profiled took {was / 1e6:.3g} ms before, {became / 1e6:.3g} ms after"
+    per_step = "" if units == (1, 1) else " per step"
+    return f"kernels that were counted but not profiled took {was / 1e6:.3g} ms{per_step} before, {became / 1e6:.3g} ms after"
 
 
 def _at_other_clocks(comparison: Comparison) -> str | None:
@@ -152,7 +158,7 @@ def _at_other_clocks(comparison: Comparison) -> str | None:
         longest = max(at_other_clocks, key=_time_ns)
         return f"{longest.names[1]}: {longest.obstacle}"
     change = _run_clock_change(comparison)  # of short launches one by one it may be chance
-    was, became = total_ns(comparison.before), total_ns(comparison.after)
+    was, became = _unit_totals_ns(comparison)
     if was and became and not is_by_clocks(was, became, change):
         return None
     difference = abs(change)
@@ -225,13 +231,14 @@ def some(names: Sequence[str]) -> str:
 def run_change(comparison: Comparison) -> tuple[float | None, float | None]:
     """Return the change of the run's GPU time as a share of it, and the change that chance alone makes seem possible.
 
-    Of a chosen kernel that of a launch. None where a time is not known, or there is an obstacle (`run_obstacle`).
+    Per step, where the runs cover another number of steps. Of a chosen kernel that of a launch. None where a time is not known, or
+    there is an obstacle (`run_obstacle`).
     """
     if run_obstacle(comparison) is not None:
         return None, None
     if comparison.is_chosen:
         return matched_change(comparison)
-    was, became = total_ns(comparison.before), total_ns(comparison.after)
+    was, became = _unit_totals_ns(comparison)
     if not was or became is None:
         return None, None
     change, noise = became / was - 1, noise_of_runs(comparison.before.groups, comparison.after.groups)
@@ -260,6 +267,13 @@ def matched_change(comparison: Comparison) -> tuple[float | None, float | None]:
     change = became / was - 1
     noise = max(load_comparison_rules().noise.least_change_frac, math.hypot(*noises_ns) / was)
     return change, noise + by_clocks(change, _clock_change(comparison))
+
+
+def _unit_totals_ns(comparison: Comparison) -> tuple[float | None, float | None]:
+    """Return the GPU times of both runs, per step where they cover another number of steps; None where one is not known."""
+    units = n_units(comparison.before, comparison.after)
+    was, became = total_ns(comparison.before), total_ns(comparison.after)
+    return None if was is None else was / units[0], None if became is None else became / units[1]
 
 
 def total_ns(run: Run) -> float | None:

@@ -36,17 +36,23 @@ class Slowdown:
         slow, fast = self.slower.value(explanation), self.faster.value(explanation)
         if slow is None or fast is None or (slow > fast) != (explanation.goes_with == "time"):
             return 0.0
-        if explanation.while_waiting and not self.is_slower_waiting:
+        if not self._is_of_this(explanation):
             return 0.0
         if explanation.kind == "time":
             return self._of_time(slow - fast) if slow >= self.rules.least_busy_frac * self.slower_ns else 0.0
         if explanation.kind == "wait":
             return self._of_ratio(self._latency_without(slow - fast))
-        if explanation.goes_with == "speed":
+        if explanation.goes_with == "speed" and explanation.kind != "peak":
             return self._of_ratio(fast / slow if slow else math.inf)
         units = [unit for unit in explanation.busy if self.slower.busy_ns(unit) is not None]
         saved_ns = max(self.saved_ns(explanation, unit) for unit in units or (_ANY_UNIT,))
         return max(self._of_time(saved_ns), self._of_instructions(explanation, slow, fast))
+
+    def _is_of_this(self, explanation: Explanation) -> bool:
+        """Return whether a quantity matters in a kernel that is limited as the slower side is."""
+        if explanation.bound_by and self.slower.longest["limiter"] not in explanation.bound_by:
+            return False
+        return self.is_slower_waiting or not explanation.while_waiting
 
     @property
     def is_slower_waiting(self) -> bool:
@@ -59,8 +65,10 @@ class Slowdown:
     def saved_ns(self, explanation: Explanation, unit: str) -> float:
         """Return how much less a unit has to work on an amount, or on a share of one, at most; 0 where it is hardly busy.
 
+        At a higher peak it works on the same amount for as much less time as the peak is higher.
+
         Args:
-            explanation: of an amount, or a share of one, that became less.
+            explanation: of an amount, or a share of one, that became less, or of a peak that became more.
             unit: the utilisation of what works on it; _ANY_UNIT, of which none is known, is taken to be busy all the time.
         """
         slow, fast = self.slower.value(explanation), self.faster.value(explanation)
@@ -70,7 +78,7 @@ class Slowdown:
         own_ns = (self.slower_ns if slow_ns is None else slow_ns) * self._own_part(explanation)
         if own_ns < self.rules.least_busy_frac * self.slower_ns:
             return 0.0
-        less = slow - fast if explanation.kind == "share" else (slow - fast) / slow
+        less = {"share": slow - fast, "peak": 1 - slow / (fast or slow)}.get(explanation.kind, 1 - fast / slow)
         most_ns = math.inf if slow_ns is None or fast_ns is None else max(slow_ns - fast_ns, 0.0)
         return min(own_ns * less, most_ns)
 

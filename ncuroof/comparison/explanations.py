@@ -22,6 +22,12 @@ _MOSTLY_FILLED_FRAC = 0.7
 _AS_BUSY = 0.95
 """Units whose times differ by less do the same: one contains the other."""
 
+_ONLY_EXPLAINING = ("peak", "wait", "time")
+"""Kinds that are told only where they explain a change of time."""
+
+_CONSEQUENCES = ("wait", "time")
+"""Kinds that tell nothing where the peak of what bounds a kernel explains its time: warps and other units wait for that."""
+
 _AS_MUCH = 0.8
 """Of what a busy unit accounts for: an amount that accounts for so much of it says why it is busy."""
 
@@ -58,7 +64,7 @@ def changes(
 ) -> tuple[QuantityChange, ...]:
     """Return the quantities that changed by more than their least: first those that explain the change of time, by how much of it.
 
-    Waits and busy times are among them only where they explain it.
+    Peaks, waits and busy times are among them only where they explain it.
 
     Args:
         before: what was launched before.
@@ -82,7 +88,7 @@ def changes(
             because=tuple(_causes(each, before, after)),
         )
         for each in moved
-        if each in explaining or each.kind not in ("wait", "time")
+        if each in explaining or each.kind not in _ONLY_EXPLAINING
     ]
     return tuple(
         sorted(
@@ -136,10 +142,13 @@ def _explaining(
             found |= {each: max(through)} if through else {}
     named = _unit_without_reason(found, slowdown)
     names = {each.quantity for each in found}
+    is_by_peak = any(each.kind == "peak" for each in found)
     return {
         each: frac
         for each, frac in found.items()
-        if names.isdisjoint(each.unless) and (each == named or each.kind != "time")
+        if names.isdisjoint(each.unless)
+        and (each == named or each.kind != "time")
+        and not (is_by_peak and each.kind in _CONSEQUENCES)
     }
 
 

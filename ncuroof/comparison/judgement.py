@@ -16,6 +16,7 @@ import polars as pl
 
 from ncuroof import wording
 from ncuroof.comparison.comparison import Comparison, damage_of, run_change, run_obstacle, some, total_ns
+from ncuroof.comparison.coverage import n_units
 from ncuroof.comparison.deltas import Delta
 from ncuroof.comparison.distinct_names import names_of_failed
 from ncuroof.comparison.gates import Gate
@@ -81,7 +82,8 @@ def _time(gate: Gate, comparison: Comparison) -> GateResult:
     # growth within chance is none; less time has to be shown
     has_passed = change <= max(limit, noise) if limit >= 0 else change <= limit and is_beyond(change, noise)
     counted = " of the counting runs" if comparison.after.is_counted else ""
-    reason = f"GPU time{counted} changed by {100 * change:+.1f} % (noise: ±{100 * noise:.1f} %)"
+    per_step = "" if n_units(comparison.before, comparison.after) == (1, 1) else " per step"
+    reason = f"GPU time{counted} changed by {100 * change:+.1f} %{per_step} (noise: ±{100 * noise:.1f} %)"
     gone = _gone(comparison.before, comparison.matching.removed)
     other_work = some(_other_work(comparison.deltas))
     return GateResult(gate.text, has_passed=has_passed, reasons=(reason, *gone, *filter(None, [other_work])))
@@ -274,9 +276,22 @@ def _names(delta: Delta) -> str:
 
 
 def _not_judged(comparison: Comparison, before: set[int], after: set[int], found: Sequence[Delta]) -> tuple[str, ...]:
-    """Return which groups a limit says nothing of: new ones, those matched by a guess, and those that are gone."""
+    """Return which groups a limit says nothing of.
+
+    New ones, those that one run launched and did not profile, those matched by a guess, and those that are gone.
+    """
     clauses = []
-    if n_new := len(after - {group for delta in found for group in delta.match.after}):
+    matching = comparison.matching
+    not_before, not_after = (
+        {each.group for each in only_counted} & of_these
+        for only_counted, of_these in ((matching.not_recorded_before, after), (matching.not_recorded_after, before))
+    )
+    for n_groups, when in ((len(not_before), "before"), (len(not_after), "after")):
+        if n_groups:
+            clauses.append(
+                f"{n_groups} {'was' if n_groups == 1 else 'were'} launched but not profiled in the run {when}"
+            )
+    if n_new := len(after - not_before - {group for delta in found for group in delta.match.after}):
         clauses.append(f"{n_new} {'was' if n_new == 1 else 'were'} not in the run before")
     if n_guessed := sum(delta.match.sureness is Sureness.GUESS for delta in found):
         clauses.append(f"{n_guessed} matched only by a guess, so not judged")

@@ -23,6 +23,7 @@ from ncuroof.comparison.pairing import is_same_input, is_same_problem, pairs, pa
 from ncuroof.comparison.place import match_by_place
 from ncuroof.comparison.run import Run
 from ncuroof.comparison.signatures import numbered, texts_without_versions, with_arguments, without_versions
+from ncuroof.comparison.unrecorded import CountedOnly, only_counted, surely_counted_only
 
 
 class How(str, Enum):
@@ -70,13 +71,17 @@ class Matching:
 
     Attributes:
         matches: in order of the groups after, then before.
-        removed: groups that are in the run before alone; none whose launches failed to profile after.
+        removed: groups that are in the run before alone; none whose launches failed to profile after, or were only counted.
         added: groups that are in the run after alone; likewise.
+        not_recorded_before: groups after that the run before launched, too, and did not profile.
+        not_recorded_after: groups before; likewise.
     """
 
     matches: tuple[Match, ...]
     removed: tuple[int, ...]
     added: tuple[int, ...]
+    not_recorded_before: tuple[CountedOnly, ...] = ()
+    not_recorded_after: tuple[CountedOnly, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +146,10 @@ _OF_A_ROW = (
 
 
 def match(before: Run, after: Run) -> Matching:
-    """Return which groups are the same; every group is in one match, removed, added, or failed to profile in the other run."""
+    """Return which groups are the same.
+
+    Every group is in one match, removed, added, or was launched in the other run, where it failed to profile or was only counted.
+    """
     name = pl.col("name")
     groups = [
         run.groups.with_columns(
@@ -149,6 +157,8 @@ def match(before: Run, after: Run) -> Matching:
         )
         for run in (before, after)
     ]
+    apart = _apart(before, after)
+    groups = [each.filter(~pl.col("group").is_in(rest)) for each, rest in zip(groups, apart, strict=True)]
     n_by_name = [Counter(each.select(_RENAMED).iter_rows()) for each in groups]
     is_numbered, is_renumbered = pl.col("is_numbered"), _is_renumbered(*groups)
     matches: list[Match] = []
@@ -168,17 +178,37 @@ def match(before: Run, after: Run) -> Matching:
             groups[number] = groups[number].filter(~pl.col("group").is_in(taken))
         matches += found
     anchors = {found.before[0]: found.after[0] for found in matches}
-    for placed in match_by_place(before.groups, after.groups, anchors):
+    in_place = [
+        run.groups.filter(~pl.col("group").is_in(rest)) for run, rest in zip((before, after), apart, strict=True)
+    ]
+    for placed in match_by_place(in_place[0], in_place[1], anchors):
         how = _how(len(placed.before), len(placed.after))
         sureness = Sureness.LIKELY if placed.is_same_work else Sureness.GUESS
         matches.append(Match(placed.before, placed.after, how, sureness))
-    old_groups = {group for found in matches for group in found.before}
-    new_groups = {group for found in matches for group in found.after}
+    old_alone = _alone(before.groups, {group for found in matches for group in found.before}, after.failed)
+    new_alone = _alone(after.groups, {group for found in matches for group in found.after}, before.failed)
+    not_after = only_counted(before.groups, old_alone, after.unrecorded)
+    not_before = only_counted(after.groups, new_alone, before.unrecorded)
     return Matching(
         matches=tuple(sorted(matches, key=lambda found: (found.after, found.before))),
-        removed=_alone(groups[0], old_groups, after.failed),
-        added=_alone(groups[1], new_groups, before.failed),
+        removed=_without(old_alone, not_after),
+        added=_without(new_alone, not_before),
+        not_recorded_before=not_before,
+        not_recorded_after=not_after,
     )
+
+
+def _apart(before: Run, after: Run) -> tuple[list[int], list[int]]:
+    """Return the groups of each run whose like the other run counted, and did not profile: they take part in no match."""
+    return (
+        surely_counted_only(before.groups, after.groups, after.unrecorded),
+        surely_counted_only(after.groups, before.groups, before.unrecorded),
+    )
+
+
+def _without(groups: Sequence[int], counted: Sequence[CountedOnly]) -> tuple[int, ...]:
+    of_these = {each.group for each in counted}
+    return tuple(group for group in groups if group not in of_these)
 
 
 def _is_renumbered(before: pl.DataFrame, after: pl.DataFrame) -> pl.Expr:
@@ -191,7 +221,7 @@ def _alone(groups: pl.DataFrame, matched: set[int], failed: Sequence[str]) -> tu
     """Return the groups without a match; what failed to profile in the other run was launched there, too."""
     left = Counter(filter(None, texts_without_versions(failed)))
     found = []
-    for group, name in groups.select("group", "name").iter_rows():
+    for group, name in groups.select("group", without_versions(pl.col("name"))).iter_rows():
         if group in matched:
             continue
         if left[name]:

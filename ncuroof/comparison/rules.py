@@ -85,8 +85,9 @@ class Explanation:
     Attributes:
         quantity: canonical name.
         words: what there is more or less of.
-        kind: an amount adds up over kernels, a rate, a ratio and a share do not; "time" is how long the unit of a utilisation is
-            busy, in ns, and "wait" how long a warp waits for the reason of a stall, in cycles per instruction.
+        kind: an amount adds up over kernels, a rate, a ratio and a share do not; "peak" is what the GPU can reach, "time" is how
+            long the unit of a utilisation is busy, in ns, and "wait" how long a warp waits for the reason of a stall, in cycles per
+            instruction.
         goes_with: "time" where more of it takes longer, "speed" where more of it is faster.
         least: a smaller change explains nothing.
         busy: utilisations of what the quantity keeps busy, of which the largest counts.
@@ -98,12 +99,13 @@ class Explanation:
         misses: bytes behind a hit rate: without a change of these, hits cost or save nothing.
         through: quantities by which it changes the time.
         unless: quantities of which it only is the consequence.
+        bound_by: limiters of the slower run's kernel that a peak is of: it explains nothing else.
         because: quantities that make it less where they are more, each with its words, and how many blocks it leaves room for.
     """
 
     quantity: str
     words: str
-    kind: Literal["amount", "rate", "ratio", "share", "time", "wait"]
+    kind: Literal["amount", "rate", "ratio", "share", "peak", "time", "wait"]
     goes_with: Literal["time", "speed"]
     least: float
     busy: tuple[str, ...] = ()
@@ -115,6 +117,7 @@ class Explanation:
     misses: str | None = None
     through: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
+    bound_by: tuple[str, ...] = ()
     because: tuple[tuple[str, str, str], ...] = ()
 
 

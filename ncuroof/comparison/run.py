@@ -7,11 +7,13 @@ from dataclasses import dataclass, field, replace
 
 import polars as pl
 
+from ncuroof.comparison.counted import counted_of
 from ncuroof.comparison.finding_changes import FOUND, FOUND_TYPE, found_in
 from ncuroof.comparison.matched_groups import FLOP, INSTRUCTIONS
+from ncuroof.comparison.peaks import PEAK_UNITS, peaks
 from ncuroof.comparison.rules import load_comparison_rules
 from ncuroof.comparison.signatures import range_path, renamed, variant
-from ncuroof.diagnosis import Weighting, known_sum, n_launches
+from ncuroof.diagnosis import UnrecordedLaunches, Weighting, known_sum, n_launches
 from ncuroof.errors import SchemaError
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import Measurements
@@ -100,6 +102,9 @@ class Run:
         failed: names of the launches whose profiling failed, sorted; "" where it is not known.
         is_counted: whether sums are weighted by a run that counted the launches; times of single launches are ncu's all the same.
         not_recorded_ns: GPU time of that run in kernels that were not recorded; None where it is not known.
+        unrecorded: launches of these kernels, by kernel and shape; empty also where they are not known.
+        steps: the steps that were counted, as `--step` takes them; "" for the whole run, None where it is not known.
+        n_steps: how many these are; None where it is not known.
         damage: of each damaged report its name and what is wrong with it: launches may be missing in all of the above.
     """
 
@@ -114,6 +119,9 @@ class Run:
     failed: tuple[str, ...] = ()
     is_counted: bool = False
     not_recorded_ns: float | None = None
+    unrecorded: tuple[UnrecordedLaunches, ...] = ()
+    steps: str | None = None
+    n_steps: int | None = None
     damage: tuple[str, ...] = ()
 
     def without_flop(self) -> Run:
@@ -147,6 +155,7 @@ def run_of(
     sessions = [report.session for report in reports]
     clock = measurements.kernels["sm_clock_hz"].median()
     groups = launch_groups(kernels, findings)
+    counted = counted_of(weighting)
     return Run(
         label=label,
         setup=Setup(
@@ -168,8 +177,11 @@ def run_of(
         step_ns=None if slowest is None else slowest.duration_ns,
         idle_frac=None if slowest is None else slowest.idle_frac,
         failed=tuple(sorted(kernels.filter("failed")["name"].fill_null(""))),
-        is_counted=weighting is not None and weighting.covered_frac != 0,
-        not_recorded_ns=_not_recorded_ns(weighting),
+        is_counted=counted.is_counted,
+        not_recorded_ns=counted.not_recorded_ns,
+        unrecorded=counted.unrecorded,
+        steps=counted.steps,
+        n_steps=counted.n_steps,
         damage=tuple(f"{report.file}: {report.damage}" for report in reports if report.damage is not None),
     )
 
@@ -187,7 +199,7 @@ def launch_groups(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame
     if missing := {"id", "name", "grid", "block", "nvtx", "duration_ns", "verdict", *_WEIGHTS} - set(kernels.columns):
         raise SchemaError(f"launches to compare lack {', '.join(sorted(missing))}")
     wanted = load_comparison_rules().quantities()
-    quantities = [name for name in wanted if name in {*kernels.columns, FLOP}]
+    quantities = [name for name in wanted if name in {*kernels.columns, FLOP, *PEAK_UNITS}]
     absent = [name for name in wanted if name not in quantities]
     longest = pl.col("duration_ns").arg_max().fill_null(0)
     return (
@@ -225,7 +237,7 @@ def launch_groups(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame
 
 
 def _launches(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.LazyFrame:
-    """Return the launches that did not fail, with SAME_LAUNCH, their FLOPs and numbers of findings."""
+    """Return the launches that did not fail, with SAME_LAUNCH, their FLOPs, peaks and numbers of findings."""
     severe = findings.group_by("id").agg(
         (pl.col("severity") == severity).sum().alias(f"n_{severity}") for severity in ("high", "medium")
     )
@@ -239,6 +251,7 @@ def _launches(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.LazyFrame:
             pl.col("workload").cast(pl.String),
             range_path(pl.col("nvtx")).alias("range"),
             whole_flop(kernels).alias(FLOP),
+            *peaks(kernels),
             pl.col("n_high", "n_medium").fill_null(0),
         )
     )
@@ -276,13 +289,6 @@ def line_shares(groups: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
         .with_columns((pl.col("value") / pl.col("n_samples")).alias("frac"))
         .pipe(conform, LINE_SHARES)
     )
-
-
-def _not_recorded_ns(weighting: Weighting | None) -> float | None:
-    """Return GPU time of counted kernels that were not recorded; None where none was recorded: that was another program."""
-    if weighting is None or not weighting.covered_frac:
-        return None
-    return weighting.duration_ns * (1 - weighting.covered_frac)
 
 
 def _precisions(kernels: pl.DataFrame) -> list[str]:

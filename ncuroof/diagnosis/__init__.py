@@ -20,7 +20,16 @@ from ncuroof.diagnosis.summary import (
 from ncuroof.diagnosis.totals import total_work
 from ncuroof.diagnosis.vendor import vendor_verdict
 from ncuroof.diagnosis.wall_time import WallTime, load_parts
-from ncuroof.diagnosis.weights import LEAST_TIMED_FRAC, UNEVEN, Weighting, of_part, uneven_frac, unit_weights, weigh
+from ncuroof.diagnosis.weights import (
+    LEAST_TIMED_FRAC,
+    UNEVEN,
+    UnrecordedLaunches,
+    Weighting,
+    of_part,
+    uneven_frac,
+    unit_weights,
+    weigh,
+)
 
 __all__ = [
     "LEAST_TIMED_FRAC",
@@ -31,6 +40,7 @@ __all__ = [
     "Selection",
     "Share",
     "Summary",
+    "UnrecordedLaunches",
     "WallTime",
     "Weighting",
     "break_down",

@@ -9,6 +9,7 @@ import polars as pl
 
 from ncuroof.collect.counts import Counts
 from ncuroof.collect.kernel_names import function_name
+from ncuroof.collect.traces.timeline import Shape, as_shape
 from ncuroof.diagnosis.wall_time import WallTime, wall_time
 from ncuroof.metrics.counted_launches import SAME_LAUNCH, key_of, keys_of
 from ncuroof.tables import KERNELS, WEIGHTS, check, conform
@@ -38,6 +39,24 @@ class NotRecorded:
     duration_ns: float
 
 
+@dataclass(frozen=True, slots=True)
+class UnrecordedLaunches:
+    """Counted launches of one kernel with one shape, none of which was profiled.
+
+    Attributes:
+        name: of the kernel, as the profiler that counted writes it.
+        grid, block: x, y, z.
+        n_launches: counted launches.
+        duration_ns: their GPU time in the counting run.
+    """
+
+    name: str
+    grid: Shape
+    block: Shape
+    n_launches: int
+    duration_ns: float
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Weighting:
     """How the sums over a run are weighted.
@@ -53,6 +72,8 @@ class Weighting:
         foreign: reports with fewer than half of their launches in their counting run, whose wall times are left out.
         uncounted_frac: share of the GPU time in launches that no counting run counted; None if no time is known.
         timed_frac: share of the GPU time in launches of a counting run in `wall_times`; None if no time is known.
+        unrecorded: `not_recorded` by kernel and shape, the longest total time first.
+        steps: of each counting run, the steps that it counted, as `--step` takes them; None for the whole run.
     """
 
     weights: pl.DataFrame
@@ -65,6 +86,8 @@ class Weighting:
     foreign: tuple[int, ...]
     uncounted_frac: float | None
     timed_frac: float | None
+    unrecorded: tuple[UnrecordedLaunches, ...] = ()
+    steps: tuple[str | None, ...] = ()
 
     @property
     def steps_ns(self) -> float | None:
@@ -131,18 +154,21 @@ def weigh(kernels: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> W
     has_counts = [index for index, counts in enumerate(counts_by_source) if counts is not None]
     is_unmatched = matched["weight"].is_null() & matched["source"].is_in(has_counts) & ~matched["failed"]
     total_ns = float(counted["counted_ns"].sum())
+    unrecorded = counted.join(whole, on=SAME_LAUNCH, how="anti")
     return Weighting(
         # A launch that was not counted represents itself.
         weights=matched.with_columns(pl.col("n_represented", "weight").fill_null(1.0)).pipe(conform, WEIGHTS),
         n_launches=int(counted["n_counted"].sum()),
         duration_ns=total_ns,
         covered_frac=round(float(by_kernel["counted_ns"].sum()) / total_ns, 12) if total_ns else None,
-        not_recorded=_not_recorded(counted.join(whole, on=SAME_LAUNCH, how="anti")),
+        not_recorded=_not_recorded(unrecorded),
         n_unmatched=int(is_unmatched.sum()),
         wall_times=wall_times,
         foreign=foreign,
         uncounted_frac=_time_frac(matched, pl.col("weight").is_null()),
         timed_frac=_time_frac(matched, pl.col("weight").is_not_null() & pl.col("source").is_in(timed)),
+        unrecorded=_unrecorded(unrecorded),
+        steps=tuple(counts.steps for counts in counts_by_source if counts is not None),
     )
 
 
@@ -236,7 +262,7 @@ def _counted(counts_by_source: Sequence[Counts | None]) -> pl.DataFrame | None:
     """Return the counts by report, kernel and shape; None if there are none."""
     rows = [
         (
-            *(source, *key_of(kernel), function_name(kernel.name)),
+            *(source, *key_of(kernel), function_name(kernel.name), kernel.name),
             *(kernel.n_launches, kernel.duration_ns, kernel.shortest_ns, kernel.longest_ns),
         )
         for source, counts in enumerate(counts_by_source)
@@ -251,6 +277,7 @@ def _counted(counts_by_source: Sequence[Counts | None]) -> pl.DataFrame | None:
         "grid": pl.String,
         "block": pl.String,
         "function": pl.String,
+        "name": pl.String,
         "n_counted": pl.Int64,
         "counted_ns": pl.Float64,
         "counted_shortest_ns": pl.Float64,
@@ -261,7 +288,7 @@ def _counted(counts_by_source: Sequence[Counts | None]) -> pl.DataFrame | None:
         pl.DataFrame(rows, schema=schema, orient="row")
         .group_by(SAME_LAUNCH)
         .agg(
-            pl.col("function").first(),
+            pl.col("function", "name").first(),
             pl.col("n_counted", "counted_ns").sum(),
             pl.when(shortest.is_not_null().all()).then(shortest.min()),
             pl.when(longest.is_not_null().all()).then(longest.max()),
@@ -276,3 +303,16 @@ def _not_recorded(counted: pl.DataFrame) -> tuple[NotRecorded, ...]:
         .sort("counted_ns", "function", descending=[True, False])
     )
     return tuple(NotRecorded(*row) for row in by_function.iter_rows())
+
+
+def _unrecorded(counted: pl.DataFrame) -> tuple[UnrecordedLaunches, ...]:
+    def shape(extent: str) -> Shape:
+        return as_shape(extent.split("x"))
+
+    rows = counted.sort("counted_ns", "name", "grid", "block", descending=[True, False, False, False])
+    return tuple(
+        UnrecordedLaunches(name, shape(grid), shape(block), n_launches, duration_ns)
+        for name, grid, block, n_launches, duration_ns in rows.select(
+            "name", "grid", "block", "n_counted", "counted_ns"
+        ).iter_rows()
+    )

@@ -78,10 +78,13 @@ def test_a_baseline_knows_whether_launches_were_counted(tmp_path) -> None:
         ([alone | {"duration_ns": None}], False),
     ):
         content = json.loads(baseline_json(run(*launches)))
-        del content["is_counted"], content["not_recorded_ns"], content["recording"]["precisions"]
+        for key in ("is_counted", "not_recorded_ns", "not_recorded", "steps", "n_steps"):
+            del content[key]
+        del content["recording"]["precisions"]
         path.write_text(json.dumps(content), encoding="utf-8")
         back = read_baseline(path)
         assert (back.is_counted, back.not_recorded_ns, back.setup.precisions) == (is_counted, None, ())
+        assert (back.unrecorded, back.steps, back.n_steps) == ((), None, None)
 
 
 def test_a_baseline_of_an_earlier_version_knows_how_many_failed_and_not_which(tmp_path) -> None:
@@ -197,6 +200,28 @@ def test_a_baseline_that_lost_a_column_or_holds_nonsense_is_damaged(tmp_path) ->
         (("idle_frac",), 1.1),
         (("idle_frac",), -0.1),
         (("not_recorded_ns",), -1.0),
+        (("not_recorded",), [{"name": "b", "grid": [1, 1], "block": [64, 1, 1], "n_launches": 1, "duration_ns": 1.0}]),
+        (
+            ("not_recorded",),
+            [{"name": "b", "grid": [1, 1, 1], "block": [64, 1, 1], "n_launches": -1, "duration_ns": 1.0}],
+        ),
+        (
+            ("not_recorded",),
+            [{"name": "b", "grid": [1, 1, 1], "block": [64, 1, 1], "n_launches": 1, "duration_ns": -1.0}],
+        ),
+        (
+            ("not_recorded",),
+            [{"name": None, "grid": [1, 1, 1], "block": [64, 1, 1], "n_launches": 1, "duration_ns": 1.0}],
+        ),
+        (
+            ("not_recorded",),
+            [{"name": "b", "grid": [1, 1, 1], "block": [64, 1, 1], "n_launches": 1, "duration_ns": None}],
+        ),
+        (("not_recorded",), [{"name": "b"}]),
+        (("not_recorded",), 3),
+        (("steps",), 10),
+        (("n_steps",), -1),
+        (("n_steps",), "1"),
         (("is_counted",), "x"),
         (("is_counted",), 1),
         (("n_kernels",), -1),

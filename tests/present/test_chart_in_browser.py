@@ -397,6 +397,7 @@ def comparison(after):
         "duration_ns": 1e5,
         "sm_clock_hz": None,
         "step_ns": None,
+        "unclear_ns": 0.0,
         "is_counted": False,
         "is_simulated": False,
     }
@@ -414,6 +415,10 @@ def comparison(after):
         "n_counted_otherwise": 0,
         "n_added": 0,
         "n_removed": 0,
+        "n_not_recorded_before": 0,
+        "n_not_recorded_after": 0,
+        "is_of_other_steps": False,
+        "is_per_step": False,
     }
     return {
         "before": side | {"label": "runs/run-a.ncu-rep"},
@@ -424,6 +429,8 @@ def comparison(after):
         "matches": [match],
         "added": [],
         "removed": [],
+        "not_recorded_before": [],
+        "not_recorded_after": [],
         "gates": [{"gate": "time:+5%", "has_passed": True, "reasons": ["it fell"]}],
     }
 

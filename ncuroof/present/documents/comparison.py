@@ -7,15 +7,20 @@ from dataclasses import asdict
 
 from ncuroof.comparison import (
     Comparison,
+    CountedOnly,
     Delta,
     FindingChange,
     GateResult,
     LineChange,
     Run,
+    are_of_other_steps,
     matched_change,
+    n_units,
     run_change,
     run_obstacle,
+    steps_remark,
     total_ns,
+    unclear_ns,
 )
 from ncuroof.diagnosis import load_rules
 from ncuroof.present.analysed import Document
@@ -32,6 +37,8 @@ def comparison_document(comparison: Comparison, results: Sequence[GateResult] = 
     of_run, of_matched = (
         change(comparison) if is_comparable else (None, None) for change in (run_change, matched_change)
     )
+    runs = comparison.before, comparison.after
+    matching = comparison.matching
     moved = [delta for delta in comparison.deltas if is_comparable and delta.is_significant]
     return {
         "schema": SCHEMA,
@@ -40,10 +47,12 @@ def comparison_document(comparison: Comparison, results: Sequence[GateResult] = 
         "comparable": {
             "time": is_comparable,
             "reasons": list(comparison.comparable.reasons),
-            "remarks": list(comparison.comparable.remarks),
+            "remarks": [*comparison.comparable.remarks, *filter(None, [steps_remark(*runs)])],
         },
-        "before": _run(comparison.before),
-        "after": _run(comparison.after),
+        "before": _run(comparison.before)
+        | {"unclear_ns": unclear_ns(comparison.before, matching.not_recorded_before, comparison.after)},
+        "after": _run(comparison.after)
+        | {"unclear_ns": unclear_ns(comparison.after, matching.not_recorded_after, comparison.before)},
         "summary": {
             "duration_change_frac": of_run[0],
             "noise_frac": of_run[1],
@@ -58,12 +67,18 @@ def comparison_document(comparison: Comparison, results: Sequence[GateResult] = 
             "n_counted_otherwise": sum(
                 is_comparable and delta.is_counted_otherwise and not delta.is_significant for delta in comparison.deltas
             ),
-            "n_added": len(comparison.matching.added),
-            "n_removed": len(comparison.matching.removed),
+            "n_added": len(matching.added),
+            "n_removed": len(matching.removed),
+            "n_not_recorded_before": len(matching.not_recorded_before),
+            "n_not_recorded_after": len(matching.not_recorded_after),
+            "is_of_other_steps": are_of_other_steps(*runs),
+            "is_per_step": n_units(*runs) != (1, 1),
         },
         "matches": [_match(delta, comparison, is_comparable=is_comparable) for delta in _in_order(comparison)],
-        "added": [_group(comparison.after, group) for group in comparison.matching.added],
-        "removed": [_group(comparison.before, group) for group in comparison.matching.removed],
+        "added": [_group(comparison.after, group) for group in matching.added],
+        "removed": [_group(comparison.before, group) for group in matching.removed],
+        "not_recorded_before": [_counted_only(comparison.after, each) for each in matching.not_recorded_before],
+        "not_recorded_after": [_counted_only(comparison.before, each) for each in matching.not_recorded_after],
         "gates": [asdict(result) for result in results],
     }
 
@@ -91,6 +106,10 @@ def _run(run: Run) -> Document:
         "idle_frac": run.idle_frac,
         "is_counted": run.is_counted,
         "not_recorded_ns": run.not_recorded_ns,
+        "n_launches": int(run.groups["n_launches"].sum()),
+        "n_not_recorded": sum(each.n_launches for each in run.unrecorded),
+        "steps": run.steps,
+        "n_steps": run.n_steps,
         "damage": list(run.damage),
     }
 
@@ -162,6 +181,12 @@ def _line(change: LineChange) -> Document:
         "callers": callers(change.callers),
         "time_ns": list(change.time_ns),
     }
+
+
+def _counted_only(run: Run, found: CountedOnly) -> Document:
+    """Return a group of a run, and what the other run counted of it."""
+    counted = {**asdict(found.launches), "is_same_shape": found.is_same_shape}
+    return {**_group(run, found.group), "counted": {key: _plain(value) for key, value in counted.items()}}
 
 
 def _group(run: Run, group: int) -> Document:

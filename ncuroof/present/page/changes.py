@@ -12,6 +12,8 @@ from ncuroof.present.charts.figures import rounded
 from ncuroof.present.charts.views import is_plottable
 from ncuroof.present.sentences.change import both_times
 from ncuroof.present.sentences.comparison import (
+    ALONE,
+    alone,
     changed_findings,
     changed_lines,
     how_matched,
@@ -21,15 +23,18 @@ from ncuroof.present.sentences.comparison import (
     side,
 )
 
+_AFTER = {"added", "not_recorded_before"}
+"""Lists of groups without a match that are of the run after."""
+
 _MOST_LINES = 100
 _MOST_NAME = 80
 
 
 @dataclass(frozen=True, slots=True)
 class ChangeLine:
-    """A match that changed, or a kernel that was added or removed."""
+    """A match that changed, or a kernel without one."""
 
-    id: Annotated[str, "of a launch after, for the link; empty where it was removed"]
+    id: Annotated[str, "of a launch after, for the link; empty where it is of the run before"]
     name: Annotated[str, "before and after"]
     before: Annotated[str, "GPU time before"]
     after: Annotated[str, "GPU time after"]
@@ -58,8 +63,7 @@ class Changes:
 def changes(comparison: Record) -> Changes:
     """Return what the page says of a document `ncuroof.comparison/1`."""
     lines = [_matched(match) for match in moved(comparison)]
-    lines += [_alone(group, "added", 1) for group in comparison["added"]]
-    lines += [_alone(group, "removed", 0) for group in comparison["removed"]]
+    lines += [_alone(group, key) for key in ALONE for group in comparison[key]]
     gates = [
         ("passed" if gate["has_passed"] else "FAILED", gate["gate"], "; ".join(gate["reasons"]))
         for gate in comparison["gates"]
@@ -124,7 +128,8 @@ def _matched(match: Record) -> ChangeLine:
     )
 
 
-def _alone(group: Record, kind: str, side: int) -> ChangeLine:
+def _alone(group: Record, key: str) -> ChangeLine:
+    side = 1 if key in _AFTER else 0
     times = [wording.MISSING, wording.MISSING]
     times[side] = wording.duration(group["duration_ns"])
     name = wording.kernel_name(group, _MOST_NAME)
@@ -134,7 +139,7 @@ def _alone(group: Record, kind: str, side: int) -> ChangeLine:
         before=times[0],
         after=times[1],
         recoverable=wording.MISSING,
-        sentence=f"{kind}: {wording.launches(group['n_launches'])}",
+        sentence=f"{ALONE[key]}: {alone(group, key)}",
         places=(),
         how="",
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from ncuroof import wording
 from ncuroof.comparison import Delta, QuantityChange
+from ncuroof.comparison.peaks import PEAK_UNITS
 from ncuroof.comparison.rules import load_comparison_rules
 from ncuroof.diagnosis import load_rules
 from ncuroof.metrics.catalogue import quantity_unit
@@ -34,9 +35,14 @@ def change_sentence(
     parts = [_time(delta, is_counted=any(are_counted)) if is_time_comparable else _not_compared(delta)]
     is_clock_told = delta.obstacle is not None or bool(at_another_clock(delta.clock_frac))
     carried_over = [change for change in delta.changes if not (is_clock_told and change.quantity == CLOCK)]
-    shown = [change for change in carried_over if change.explains or not is_time_comparable][:_MOST_EXPLANATIONS]
+    shown = [change for change in carried_over if change.explains]
+    if (
+        not is_time_comparable
+    ):  # amounts are compared all the same; of the rest only what explains the difference, if anything does
+        shown += [each for each in carried_over if not each.explains and (each.kind == "amount" or not shown)]
     if shown:
-        parts[0] += ": " + ", ".join(f"{_change(change)}{_why(change)}" for change in shown)
+        of_what = "that" if is_time_comparable else "the difference in time"
+        parts[0] += ": " + ", ".join(f"{_change(each)}{_why(each, of_what)}" for each in shown[:_MOST_EXPLANATIONS])
     elif is_time_comparable and delta.is_significant:
         parts[0] += "; no quantity that compare looks at explains it"
         if alongside := [change for change in delta.changes if change.accompanies][:_MOST_EXPLANATIONS]:
@@ -122,19 +128,29 @@ def _counted(delta: Delta) -> str:
     )
 
 
-def _why(change: QuantityChange) -> str:
-    """Return what made a quantity change, and that it explains less than half of the change of time; empty for neither."""
+def _why(change: QuantityChange, of_what: str) -> str:
+    """Return what made a quantity change, and that it explains less than half of the change of time; empty for neither.
+
+    Args:
+        change: of the quantity.
+        of_what: what to call the change of time.
+    """
     told = [
         f"{words} {' → '.join(wording.quantity(value, quantity_unit(name)) for value in values)}"
         for name, words, *values in change.because
     ]
     frac = change.accounts_for_frac
     if frac is not None and frac < _PART_WITHOUT_WORDS:
-        told.append(f"at most {wording.share(frac)} of that")
+        told.append(f"at most {wording.share(frac)} of {of_what}")
     return f" ({'; '.join(told)})" if told else ""
 
 
 def _change(change: QuantityChange) -> str:
+    if change.kind == "peak":
+        values = " → ".join(
+            wording.quantity(value, PEAK_UNITS[change.quantity]) for value in (change.before, change.after)
+        )
+        return f"{change.words} {values}"
     if change.kind in _WRITTEN:
         values = " → ".join(map(_WRITTEN[change.kind], (change.before, change.after)))
         return f"{change.words} {values}{_AFTER.get(change.kind, '')}"

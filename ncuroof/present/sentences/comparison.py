@@ -13,6 +13,14 @@ from ncuroof.present.sentences.source_lines import place
 _LEAST_OF_RUN = 0.01
 """Of the GPU time before: a kernel that was launched more or less often is shown where its time changed by more."""
 
+ALONE = {
+    "added": "added",
+    "removed": "removed",
+    "not_recorded_before": "not profiled before",
+    "not_recorded_after": "not profiled after",
+}
+"""The document's lists of groups without a match, with what to call these."""
+
 _MOST_NAME = 60
 _MOST_PLACES = 3
 _MOST_FINDINGS = 3
@@ -57,7 +65,7 @@ def _of_the_run(document: Record) -> str:
     change, noise = summary["duration_change_frac"], summary["noise_frac"]
     counted = " in the counting runs, without ncu" if after["is_counted"] else ""
     if not is_beyond(change, noise):
-        whose = "their" if document["is_chosen"] else "the run's"
+        whose = "their" if document["is_chosen"] else "a step's" if summary["is_per_step"] else "the run's"
         return f"{whose} GPU time did not change beyond measurement noise{counted} (±{wording.share(noise)})"
     is_sure = any(match["sureness"] != "guess" for match in document["matches"])
     condition = "" if is_sure else ", if both do the same work"
@@ -68,6 +76,8 @@ def _subject(document: Record) -> str:
     """Return what the GPU times are of: a step's time on the wall is another one, and chosen kernels are not the run."""
     if document["is_chosen"]:
         return "the chosen kernel is"
+    if document["summary"]["is_per_step"]:
+        return "the kernels of a step together are"
     return "the kernels together are" if _step(document["before"], document["after"]) else "the run is"
 
 
@@ -94,14 +104,17 @@ def _of_matched(summary: Record) -> str:
 
 
 def _is_launched_otherwise(document: Record) -> bool:
-    """Return whether one run launched kernels that the other did not, or launched some more often."""
-    return bool(document["added"] or document["removed"]) or any(
+    """Return whether one run has kernels that the other has not, or launched some more often in the same steps."""
+    if any(document[key] for key in ALONE):
+        return True
+    return not document["summary"]["is_of_other_steps"] and any(
         match["is_launched_otherwise"] for match in document["matches"]
     )
 
 
 def _counts(summary: Record, *, is_time_comparable: bool) -> str:
-    alone = f"{summary['n_added']} added, {summary['n_removed']} removed"
+    numbers = ((summary[f"n_{key}"], words) for key, words in ALONE.items())
+    alone = ", ".join(f"{number} {words}" for number, words in numbers if number or words in {"added", "removed"})
     if not is_time_comparable:
         return f"{wording.counted(summary['n_matches'], 'kernel')} matched, {alone}"
     n_faster, n_slower, n_unknown = (summary[key] for key in ("n_faster", "n_slower", "n_unknown"))
@@ -115,10 +128,17 @@ def _counts(summary: Record, *, is_time_comparable: bool) -> str:
 
 
 def _lost(document: Record) -> Iterator[str]:
-    """Yield that kernels which one run seems to lack may be lost in its damaged report."""
+    """Yield where kernels may be that one run seems to lack: lost in its damaged report, not profiled, or in other steps."""
     for key, when in (("added", "before"), ("removed", "after")):
         if document[key] and document[when]["damage"]:
             yield f"kernels shown as {key} may be among those that are lost in the damaged run {when}"
+        if document[key] and (unclear_ns := document[when]["unclear_ns"]):
+            yield (
+                f"kernels shown as {key} may be among those of {wording.duration(unclear_ns)} that were counted under other names "
+                f"but not profiled {when}"
+            )
+        if document[key] and document["summary"]["is_of_other_steps"]:
+            yield f"kernels shown as {key} may run in steps that the run {when} does not cover"
 
 
 def _other_work(document: Record) -> Iterator[str]:
@@ -141,24 +161,39 @@ def side(run: Record) -> str:
     """Return a run in a line: its name, its GPUs, launches and time."""
     gpus = ", ".join(map(wording.printable, run["gpus"])) or "unknown GPU"
     remarks = (" (simulated, not recorded)" if run["is_simulated"] else "") + (wording.DAMAGED if run["damage"] else "")
-    failed = f", {run['n_failed']} of them failed to profile" if run["n_failed"] else ""
-    time = f"{wording.launches(run['n_kernels'])}{failed}, {wording.duration(run['duration_ns'])}"
-    return f"{wording.printable(run['label'])} · {gpus} · {time}{remarks}"
+    return f"{wording.printable(run['label'])} · {gpus} · {_launches_and_time(run)}{remarks}"
+
+
+def _launches_and_time(run: Record) -> str:
+    """Return the launches of a run, and their time: "250 of 321 launches (69 profiled), 2.83 ms of 3.77 ms".
+
+    Of a run that was counted these are the launches that the profiled ones represent, of all that were counted.
+    """
+    failed = f"{run['n_failed']} of them failed to profile" if run["n_failed"] else ""
+    time = wording.duration(run["duration_ns"])
+    if not run["is_counted"]:
+        return ", ".join(filter(None, (wording.launches(run["n_kernels"]), failed, time)))
+    n_launches, n_left, left_ns = run["n_launches"], run["n_not_recorded"], run["not_recorded_ns"]
+    launches = f"{n_launches} of {wording.launches(n_launches + n_left)}" if n_left else wording.launches(n_launches)
+    profiled = ", ".join(filter(None, (f"{run['n_kernels']} profiled", failed)))
+    whole = f" of {wording.duration(run['duration_ns'] + left_ns)}" if left_ns and run["duration_ns"] else ""
+    return f"{launches} ({profiled}), {time}{whole}"
 
 
 def moved(document: Record) -> list[Record]:
     """Return the matches to show: those that changed beyond noise, or in verdict, or, where times are not compared, in amounts.
 
-    Also those that were launched more or less often, where this moved the run's time.
+    Also those that were launched more or less often, where this moved the run's time, and the runs cover the same steps.
     """
     is_comparable = document["comparable"]["time"]
+    is_launched_otherwise = is_comparable and not document["summary"]["is_of_other_steps"]
     least_ns = _LEAST_OF_RUN * (document["before"]["duration_ns"] or 0.0)
     return [
         match
         for match in document["matches"]
         if (match["is_significant"] and is_comparable)
         or match["is_counted_otherwise"]
-        or (is_comparable and match["is_launched_otherwise"] and _moved_ns(match) > least_ns)
+        or (is_launched_otherwise and match["is_launched_otherwise"] and _moved_ns(match) > least_ns)
         or (match["verdict"][0] != match["verdict"][1] and "unknown" not in match["verdict"])
         or (not is_comparable and match["changes"])
         or (match["obstacle"] is not None and any(change["quantity"] != CLOCK for change in match["changes"]))
@@ -217,6 +252,21 @@ def _changed_place(change: Record) -> str:
     """Return the line after, or the one before where no warp is found any more."""
     before, after = change["line"]
     return place({**change, "line": after}) if after else f"{place({**change, 'line': before})} (before)"
+
+
+def alone(group: Record, key: str) -> str:
+    """Return of a group without a match its launches and time, and what the other run counted of it.
+
+    Args:
+        group: of the document.
+        key: in which of its lists it is, of ALONE.
+    """
+    found = f"{wording.launches(group['n_launches'])}, {wording.duration(group['duration_ns'])}"
+    if (counted := group.get("counted")) is None:
+        return found
+    when = key.rpartition("_")[2]
+    shape = "" if counted["is_same_shape"] else ", in another shape"
+    return f"{found} (counted {when}{shape}: {wording.launches(counted['n_launches'])}, {wording.duration(counted['duration_ns'])})"
 
 
 def how_matched(match: Record) -> str:

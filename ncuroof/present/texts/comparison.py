@@ -8,6 +8,8 @@ from ncuroof import wording
 from ncuroof.present.analysed import Record
 from ncuroof.present.sentences.change import both_times
 from ncuroof.present.sentences.comparison import (
+    ALONE,
+    alone,
     changed_findings,
     changed_lines,
     how_matched,
@@ -89,13 +91,12 @@ def _changes(document: Record) -> Iterator[str]:
 
 
 def _others(document: Record) -> Iterator[str]:
-    for key in ("added", "removed"):
+    for key, words in ALONE.items():
         groups = document[key]
         for group in groups[:_MOST_LINES]:
-            time = wording.duration(group["duration_ns"])
-            yield f"  {key}: {wording.printable(short_group(group))}, {wording.launches(group['n_launches'])}, {time}"
+            yield f"  {words}: {wording.printable(short_group(group))}, {alone(group, key)}"
         if len(groups) > _MOST_LINES:
-            yield f"  {key}: {len(groups) - _MOST_LINES} more in the JSON document"
+            yield f"  {words}: {len(groups) - _MOST_LINES} more in the JSON document"
 
 
 def _gates(document: Record) -> Iterator[str]:

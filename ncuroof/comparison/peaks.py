@@ -1,0 +1,52 @@
+"""Peaks of a launch that differ from GPU to GPU and with the clocks: of DRAM, of L2, and of the arithmetic that it mostly does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import polars as pl
+
+PEAK_UNITS: Mapping[str, str] = {
+    "bandwidth.dram.peak_bytes_per_s": "byte/s",
+    "bandwidth.l2.peak_bytes_per_s": "byte/s",
+    "work.peak_flop_per_s": "flop/s",
+}
+"""Peaks, with their units as of `profiles/metrics/`."""
+
+
+def peaks(kernels: pl.DataFrame) -> list[pl.Expr]:
+    """Return the columns of PEAK_UNITS: what a launch reached over its share of the peak; null where either is not known or zero.
+
+    Args:
+        kernels: one row per launch, as `Analysis.kernels`.
+    """
+    of_levels = [_of_level(kernels, level) for level in ("dram", "l2")]
+    return [
+        peak.alias(name)
+        for name, peak in zip(PEAK_UNITS, (*of_levels, pl.coalesce(*_of_precisions(kernels))), strict=True)
+    ]
+
+
+def _of_level(kernels: pl.DataFrame, level: str) -> pl.Expr:
+    rate, frac = f"bandwidth.{level}.bytes_per_s", f"bandwidth.{level}.frac"
+    return _over(pl.col(rate), pl.col(frac)) if {rate, frac} <= set(kernels.columns) else _nothing()
+
+
+def _of_precisions(kernels: pl.DataFrame) -> Iterator[pl.Expr]:
+    """Yield the peak of each precision for the launches that mostly compute in it."""
+    known = set(kernels.columns)
+    for name in kernels.columns:
+        stem, _, what = name.rpartition(".")
+        if what == "flop" and stem.startswith("work.") and {f"{stem}.frac", "dominant_precision"} <= known:
+            rate = 1e9 * pl.col(name) / pl.col("duration_ns")
+            is_dominant = pl.col("dominant_precision") == stem.removeprefix("work.")
+            yield pl.when(is_dominant).then(_over(rate, pl.col(f"{stem}.frac")))
+    yield _nothing()
+
+
+def _over(rate: pl.Expr, frac: pl.Expr) -> pl.Expr:
+    return pl.when((rate > 0) & (frac > 0)).then(rate / frac).cast(pl.Float64)
+
+
+def _nothing() -> pl.Expr:
+    return pl.lit(None, pl.Float64)
