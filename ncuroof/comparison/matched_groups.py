@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ncuroof.comparison.rules import ACTIVE, ISSUED, OF_THE_GPU, WARPS, Explanation, load_comparison_rules
+from ncuroof.comparison.rules import ACTIVE, ISSUED, OF_THE_GPU, WARPS, WORKING, Explanation, load_comparison_rules
 
 Row = dict[str, Any]
 
@@ -73,12 +73,14 @@ class MatchedGroups:
         return warps / issued if warps is not None and issued else None
 
     def busy_ns(self, unit: str) -> float | None:
-        """Return for how long a unit is busy, on the SMs that have work if it is one of theirs; None where that is not known."""
+        """Return for how long a unit is busy, while SMs have work and on these if it is one of theirs; None where not known."""
         busy, time_ns = self.average(unit), self.amount("mean_ns")
         if busy is None or time_ns is None:
             return None
-        active = 1.0 if unit in OF_THE_GPU else self.average(ACTIVE) or 1.0
-        return min(busy / active, 1.0) * time_ns
+        if unit in OF_THE_GPU:
+            return busy * time_ns
+        active, working = self.average(ACTIVE) or 1.0, self.average(WORKING)
+        return min(busy / active, 1.0) * (1.0 if working is None else working) * time_ns
 
     def value(self, explanation: Explanation) -> float | None:
         """Return what may explain a change, by its kind; None where it is not known for any group."""

@@ -13,10 +13,11 @@ from ncuroof.resources import profile_file
 STALLS = "stalls."
 """Begins the names of shares of what warps wait for."""
 
-WARPS, ISSUED, ACTIVE, FILLED, RESIDENT = (
+WARPS, ISSUED, ACTIVE, WORKING, FILLED, RESIDENT = (
     "scheduler.n_active_warps",
     "scheduler.issue_per_cycle",
     "scheduler.sm_active_frac",
+    "scheduler.working_frac",
     "occupancy.filled_frac",
     "occupancy.resident_blocks",
 )
@@ -26,7 +27,7 @@ OF_THE_GPU = ("utilisation.dram", "utilisation.l2")
 LIMITING = (*OF_THE_GPU, "scheduler.l1_busy_frac", "scheduler.compute_busy_frac")
 """How busy the units are that can limit a kernel, those of SMs while SMs have work."""
 
-STATE = (WARPS, ISSUED, ACTIVE, FILLED, RESIDENT, *LIMITING)
+STATE = (WARPS, ISSUED, ACTIVE, WORKING, FILLED, RESIDENT, *LIMITING)
 """Quantities of a kernel that tell whether a unit limits it, and how long a warp takes from one instruction to the next."""
 
 
