@@ -143,12 +143,19 @@ def _tell_most_worth(findings: pl.LazyFrame) -> pl.LazyFrame:
 
 
 def _fires(finding: Finding) -> pl.Expr:
-    conditions = [pl.col("verdict").is_in(finding.verdicts), all_hold(finding.all_of, finding.any_of)]
+    conditions = [_applies(finding), all_hold(finding.all_of, finding.any_of)]
     if finding.name_pattern is not None:
         conditions.append(matches(pl.col("name"), finding.name_pattern))
     if finding.excluded_name_pattern is not None:
         conditions.append(~matches(pl.col("name"), finding.excluded_name_pattern))
     return pl.all_horizontal(*conditions).fill_null(value=False)
+
+
+def _applies(finding: Finding) -> pl.Expr:
+    """Return whether a finding is for the verdict; one that saves the whole launch needs a duration, which a failed one lacks."""
+    applies = pl.col("verdict").is_in(finding.verdicts)
+    is_timed = (pl.col("duration_ns") > 0).fill_null(value=False)
+    return applies & is_timed if finding.removes_launch else applies
 
 
 def _limiter_of(cause: LatencyCause, rules: Rules) -> pl.Expr:

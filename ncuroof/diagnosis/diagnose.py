@@ -148,7 +148,9 @@ def _decisions(path: pl.DataFrame, nodes: Sequence[Node]) -> pl.DataFrame:
     near_frac = pl.col("node").replace_strict({node.id: node.near_frac for node in nodes}, return_dtype=pl.Float64)
     return path.group_by("id").agg(
         (pl.col("margin_frac") < near_frac).any().alias("is_near"),
-        (_is_known("known_memory_leads") | _is_answered("main_units_known")).alias("is_by_known_units"),
+        pl.any_horizontal(
+            _is_known("known_memory_leads"), _is_answered("main_units_known"), _is_answered("dram_busy")
+        ).alias("is_by_known_units"),
         _is_answered("intensity_known").alias("is_by_intensity"),
         _is_answered("memory_instructions").alias("is_one_pipe"),
     )

@@ -19,6 +19,9 @@ _MOST_FIRST, _LEAST_SHARE = 3, 0.001
 _ROUNDING = 1.001
 """Factor by which gains may exceed the time above the roofline before that needs an explanation."""
 
+_MOST_UNJUDGED = 0.5
+"""Largest share of the time without a verdict for which a speedup is stated (a choice): what that time can save is not known."""
+
 _AT_THE_ROOF = 0.2
 """A kernel with a smaller share of its time above the roofline counts as at the roof."""
 
@@ -31,8 +34,9 @@ class Outlook:
         n_first: actions to do first: the first ones in ACTIONS, without those that save next to nothing beside the first one.
         joint_frac: what those of them that leave the work as it is save together, or all of them where each needs more work.
         joint_speedup: how much faster the run is then, or the same work within a larger run; None where nothing would be left, or
-            GPU time and wall-clock time are not those of the same runs, or all need more work and more of the time is in launches
-            too short to optimise alone, which gain from it as well.
+            GPU time and wall-clock time are not those of the same runs, or most of the time has no verdict, or all need more work
+            and more of the time is in launches too short to optimise alone, which gain from it as well.
+        is_mostly_unjudged: whether most of the time has no verdict.
         of_run_frac: profiled GPU time as a share of wall-clock time; 1 for what is not known.
         is_beyond_roofline: whether the first actions save more than the time above the roofline: they lower the roofline time too.
         near_dram_roof_frac: time in kernels near the DRAM roof without a notable gain: only fusion makes them much faster.
@@ -43,6 +47,7 @@ class Outlook:
     n_first: int
     joint_frac: float | None
     joint_speedup: float | None
+    is_mostly_unjudged: bool
     of_run_frac: float
     is_beyond_roofline: bool
     near_dram_roof_frac: float | None
@@ -88,12 +93,16 @@ def outlook(
     )
     # Launches that are too short gain from more work at once as well, by how much is not known.
     is_more_too_short = _need_more_work(first) and (too_short or 0.0) > (joint_frac or 0.0)
+    unjudged = summary.by_verdict.get(Verdict.UNKNOWN.value)
+    is_mostly_unjudged = unjudged is not None and (unjudged.share_frac or 0.0) > _MOST_UNJUDGED
+    is_bound = _is_of_one_whole(weighting) and not is_more_too_short and not is_mostly_unjudged
     return Outlook(
         n_first=len(first),
         joint_frac=joint_frac,
         joint_speedup=None
-        if joint_frac is None or joint_frac >= 1 or not _is_of_one_whole(weighting) or is_more_too_short
+        if joint_frac is None or joint_frac >= 1 or not is_bound
         else 1 / (1 - joint_frac * of_run_frac),
+        is_mostly_unjudged=is_mostly_unjudged,
         of_run_frac=of_run_frac,
         is_beyond_roofline=recoverable_ns is not None and gain_ns > recoverable_ns * _ROUNDING,
         near_dram_roof_frac=near_roof,

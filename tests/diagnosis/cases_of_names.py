@@ -60,6 +60,13 @@ CASES = [
     Case(
         "unfused_optimizer", "overhead", "launch", {"launch.fused_step_frac": 1 / 3, "utilisation.dram": 0.009}, 1 - 1 / 300,
     ),
+    # What spares a launch does so whatever bounds it.
+    Case("unfused_optimizer", "unknown", None, {"launch.fused_step_frac": 1 / 3, "utilisation.dram": 0.45}, 5 / 6),
+    Case("unfused_cross_entropy", "unknown", None, {"launch.fused_loss_frac": 1 / 8, "utilisation.dram": 0.45}, 15 / 16),
+    Case("type_conversion", "unknown", None, {}, 1, name=CONVERTING),
+    Case("layout_copy", "unknown", None, {}, 1, name=MOVING),
+    Case("fill", "unknown", None, {}, 1, name=FILLING),
+    Case("attention_in_parts", "unknown", None, {"launch.is_between_products": 1}, 1, name=SOFTMAX),
     Case(
         "unfused_cross_entropy", "memory", "dram", {"launch.fused_loss_frac": 1 / 8, "utilisation.dram": 0.45},
         15 / 16,  # at 0.9, half of the time would do for all bytes, and an eighth of that for an eighth of them

@@ -268,13 +268,20 @@ TRIOS: dict[str, list[Trio]] = {
         )
     ],
     "known_units_only": [
-        # DRAM 70 %, issue slots 30 %: one unit of each side; without either there is nothing to compare.
+        # DRAM 70 %, issue slots 30 %: one unit of each side.
         trio(
             {**DRAM, DRAM_RATE: 7e9, f"sm__issue_active{ELAPSED}": 30.0},
             {name: value for name, value in BUSY.items() if name not in LONG},
-            needs=(DRAM_RATE, f"sm__issue_active{ELAPSED}"),
+            needs=(DRAM_RATE,),
             base=LONG,
-        )
+        ),
+        # DRAM alone, at 70 %; below 60 % there is no verdict, and with Speed of Light it goes by the totals.
+        trio(
+            {**DRAM, DRAM_RATE: 7e9},
+            {name: value for name, value in BUSY.items() if name not in LONG},
+            needs=(DRAM_RATE,),
+            base=LONG,
+        ),
     ],
     "far_below_roof": [
         # 10 % of the FLOP peak; DRAM, the busiest unit that is known, 59.9 % against a threshold of 60 %. Between it

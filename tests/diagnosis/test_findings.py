@@ -125,6 +125,14 @@ def test_finding_is_silent_for_other_verdicts(name: str) -> None:
     assert not add_firing(row, [finding])[f"fires.{name}"].any()
 
 
+@pytest.mark.parametrize(("duration_ns", "fires"), [(1000.0, True), (0.0, False), (None, False)])
+def test_a_launch_that_took_no_known_time_is_not_said_to_be_spared(duration_ns: float | None, fires: bool) -> None:
+    """Failed launches have an unknown verdict and a name, and nothing else."""
+    finding = RULES.findings["fill"]
+    row = row_for(finding, duration_ns=duration_ns).with_columns(verdict=pl.lit("unknown"))
+    assert add_firing(row, [finding])["fires.fill"].to_list() == [fires]
+
+
 def test_quantities_of_the_rules_exist() -> None:
     nothing = measure([raw_report({})])
     known = set(nothing.kernels.columns) | set(roofline(nothing).bounds.columns)

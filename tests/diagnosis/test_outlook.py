@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ncuroof.diagnosis import Outlook, Summary, WallTime, Weighting, group_launches, outlook, unit_weights
+from ncuroof.diagnosis import Outlook, Share, Summary, WallTime, Weighting, group_launches, outlook, unit_weights
 from ncuroof.tables import ACTIONS, FINDINGS, GROUPS, KERNELS, VERDICTS, WEIGHTS
 
 SPILLS, SMALL_GRID = "local_memory", "small_grid"
@@ -169,6 +169,17 @@ def test_what_only_fusing_makes_less_of(groups: tuple[Group, ...], near_roof: fl
     assert (found.near_dram_roof_frac, found.too_short_frac) == (pytest.approx(near_roof), pytest.approx(too_short))
     unknown = of_groups(*groups, summary=run(duration_ns=None))
     assert (unknown.near_dram_roof_frac, unknown.too_short_frac, unknown.in_doubt_frac) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("unjudged", "speedup"), [(0.501, None), (0.5, 1.25), (None, 1.25)]
+)  # 1 / 0.8; None: nobody measured times
+def test_no_speedup_is_stated_where_most_of_the_time_has_no_verdict(
+    unjudged: float | None, speedup: float | None
+) -> None:
+    by_verdict = {"unknown": Share(1, 1, 1.0, unjudged), "memory": Share(1, 1, 1.0, None)}
+    found = of_actions(0.2, summary=replace(run(), by_verdict=by_verdict))
+    assert (found.joint_frac, found.joint_speedup, found.is_mostly_unjudged) == (0.2, speedup, speedup is None)
 
 
 def test_what_no_action_counts_is_a_share_of_the_time() -> None:

@@ -88,6 +88,20 @@ def test_a_cross_entropy_under_autocast_is_told_of_as_a_whole() -> None:
     assert predicted_ns(analysis, parts, "unfused_cross_entropy") == pytest.approx(2.235e6 - 0.178e6, rel=0.01)
 
 
+def test_a_step_of_durations_and_bytes_alone_is_told_of_its_optimizer_and_loss() -> None:
+    analysis = ncuroof.read(FOLDER.parent / "h200/training_step.launches.ncu-repz").analyse()
+    # Seven tensors of the 21 that a step's eight kernels move remain, at 90 % of 4.81 TB/s, and likewise of the logits' bytes:
+    # sums over the launches, as shares of 13.76 ms.
+    found = {row["finding"]: (row["n_launches"], row["share_frac"]) for row in analysis.actions.to_dicts()}
+    assert found["unfused_optimizer"] == (600, pytest.approx(0.2376, abs=1e-4))
+    assert found["unfused_cross_entropy"] == (7, pytest.approx(0.1113, abs=1e-4))
+    # Of the launches that no counter of a unit judges, 35 keep DRAM busy for 60 % or more.
+    shares = {name: (share.n_launches, share.share_frac) for name, share in analysis.summary.by_verdict.items()}
+    assert shares["memory"] == (35, pytest.approx(0.2043, abs=1e-4))
+    assert shares["unknown"] == (444, pytest.approx(0.6951, abs=1e-4))
+    assert set(analysis.kernels.filter(pl.col("verdict") == "memory")["limiter"]) == {"dram"}
+
+
 def test_an_attention_in_parts_promises_no_less_than_the_fused_one_saves() -> None:
     """Of the recording: its launches in parts, and how long FlashAttention-2 took for the same queries, keys and values."""
     analysis = analysed("attention_naive_64_4096-to-attention_flash_64_4096")

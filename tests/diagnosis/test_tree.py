@@ -63,6 +63,7 @@ def test_without_utilisation_and_flops_the_verdict_is_unknown() -> None:
         "known_unit_busy",
         "main_units_known",
         "intensity_known",
+        "dram_busy",
     ]
     assert path[-1]["outcome"] is None
 
@@ -189,6 +190,44 @@ def test_a_report_of_flops_and_bytes_alone_has_a_verdict(
     nodes = [step["node"] for step in path]
     assert ("intensity_known" in nodes) == (confidence == "low")
     assert ("known_memory_leads" in nodes) == (confidence == "medium")
+
+
+def bytes_only(dram_share: float) -> dict[str, float | str]:
+    """Counters of a duration and of DRAM bytes alone: 1 ms, and a share of 2 × 1.5625 GHz × 5120 / 8 bytes = 2 TB/s."""
+    return {
+        "gpu__time_duration.sum": 1e6,
+        "dram__bytes_read.sum": 1.5e9 * dram_share,
+        "dram__bytes_write.sum": 0.5e9 * dram_share,
+        "device__attribute_memory_clock_rate": 1.5625e6,
+        "device__attribute_global_memory_bus_width": 5120,
+        "device__attribute_compute_capability_major": 9,
+        "device__attribute_compute_capability_minor": 0,
+    }
+
+
+@pytest.mark.parametrize(
+    ("dram_share", "expected", "limiter", "confidence"),
+    [
+        (0.80, "memory", "dram", "medium"),  # known_units_only
+        (0.601, "memory", "dram", "low"),  # and near the threshold
+        (0.599, "unknown", None, "low"),  # nothing says what bounds it
+    ],
+)
+def test_durations_and_bytes_alone_give_a_verdict_where_they_keep_dram_busy(
+    dram_share: float, expected: str, limiter: str | None, confidence: str
+) -> None:
+    row, path = diagnosed(bytes_only(dram_share))
+    assert (row["verdict"], row["limiter"], row["confidence"]) == (expected, limiter, confidence)
+    assert ("known_units_only" in row["caveats"]) == (expected == "memory")
+    assert path[-1]["node"] == "dram_busy"
+    assert path[-1]["value"] == pytest.approx(dram_share)
+
+
+def test_the_side_of_the_ridge_comes_before_a_busy_dram_alone() -> None:
+    # FLOPs at 95 % of their peak, whose pipe was not measured, and DRAM at 60.5 %: right of the ridge, 0.95 / 0.605 = 1.57 times.
+    row, path = diagnosed(roofline_only(0.95, 0.605))
+    assert row["verdict"] == "compute"
+    assert "dram_busy" not in [step["node"] for step in path]
 
 
 @pytest.mark.parametrize(

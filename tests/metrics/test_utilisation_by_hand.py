@@ -82,6 +82,9 @@ RATE = {
     "dram__bytes.sum.peak_sustained": 96.0,
     "dram__cycles_elapsed.avg.per_second": 5e9,
 }
+PEAK = {name: RATE[name] for name in ("dram__bytes.sum.peak_sustained", "dram__cycles_elapsed.avg.per_second")}
+MOVED = {"dram__bytes_read.sum": 64e3, "dram__bytes_write.sum": 32e3, "gpu__time_duration.sum": 1e3}
+MEMORY_CLOCK = {"device__attribute_memory_clock_rate": 1e6, "device__attribute_global_memory_bus_width": 1024.0}
 ALIKE = {
     MEMORY: 90, COMPUTE: 90, LSU: 90, f"sm__issue_active{ELAPSED}": 40, f"sm__pipe_alu_cycles_active{ELAPSED}": 30,
     f"sm__pipe_fma_cycles_active{ELAPSED}": 20,
@@ -133,6 +136,15 @@ ROWS: list[ByHand] = [
         ("utilisation.dram", {**chip(each), MCC.format("read") + ELAPSED: 20, MCC.format("write") + ELAPSED: 30}, busy)
         for each, busy in ((87, 0.5), (110, 0.5), (89, None))
     ),
+    # 96 KB in 1 µs are 96 GB/s, of 96 bytes at 5 GHz, else of 2 × 1 GHz × 1024 bits = 256 GB/s; a counter of its own comes first
+    *(
+        ("utilisation.dram", {**MOVED, **chip(each), **known}, busy)
+        for each, known, busy in (
+            (89, MEMORY_CLOCK, 0.375), (89, {**MEMORY_CLOCK, **PEAK}, 0.2), (89, PEAK, 0.2), (89, {}, None),
+            (89, {**MEMORY_CLOCK, DRAM: 37}, 0.37), (87, {**MEMORY_CLOCK, **PEAK}, None),
+        )
+    ),
+    ("utilisation.dram", {**MOVED, **MEMORY_CLOCK}, None),
     ("utilisation.unmeasured_dram", {DRAM: 37, L2: 3, **chip(121)}, 0),
     ("utilisation.unmeasured_dram", {L2: 3, **chip(121)}, 0.72),
     ("utilisation.unmeasured_dram", {L2: 30, **chip(121)}, 1),
@@ -225,3 +237,10 @@ def test_what_l2_missed_is_judged_by_the_data_sheet_where_the_cpu_shares_the_mem
     report = raw_report({**missed, **chip(121)}, {**missed, **chip(120)})
     kernels = measure([report], sheet_bandwidth=lambda _name, _capability, _attributes: 128e9).kernels
     assert kernels["utilisation.dram"].to_list() == [pytest.approx(0.25), None]
+
+
+def test_bytes_are_judged_by_the_data_sheet_where_the_report_says_nothing_of_the_memory() -> None:
+    # 96 KB in 1 µs are 96 GB/s, of 128; what the report says comes first: 256 GB/s
+    report = raw_report({**MOVED, **chip(90)}, {**MOVED, **MEMORY_CLOCK, **chip(90)}, {**MOVED, **chip(121)})
+    kernels = measure([report], sheet_bandwidth=lambda _name, _capability, _attributes: 128e9).kernels
+    assert kernels["utilisation.dram"].to_list() == [pytest.approx(0.75), pytest.approx(0.375), None]

@@ -233,6 +233,7 @@ def outlook(**changes):
         "n_first": 0,
         "joint_frac": None,
         "joint_speedup": None,
+        "is_mostly_unjudged": False,
         "of_run_frac": 1.0,
         "is_beyond_roofline": False,
         "near_dram_roof_frac": 0.0,

@@ -49,6 +49,15 @@ def test_what_the_first_actions_save_in_total(
     assert together(_run(n_actions, joint_frac=joint_frac, joint_speedup=speedup)) == sentence
 
 
+def test_a_run_without_verdicts_has_no_speedup_and_says_why() -> None:
+    run = _run(2, joint_frac=0.3, joint_speedup=None, is_mostly_unjudged=True)
+    run["summary"]["by_verdict"] = {"unknown": {"share_frac": 0.695}}
+    assert actions.outlook(run).in_total == (
+        "together at most 30.0 %",
+        "no speedup is stated: 69.5 % of the time has no verdict, and what else can be saved in it is not known",
+    )
+
+
 def test_more_work_at_once_makes_no_run_faster() -> None:
     said = together(_run(1, 1, joint_frac=0.5, joint_speedup=2.0))
     assert said == "speedup per unit of work up to 2×, if more blocks run at once"

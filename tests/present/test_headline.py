@@ -110,6 +110,20 @@ def test_without_findings_it_is_told_how_to_record_more():
     )
 
 
+def test_where_most_has_no_verdict_it_is_told_what_to_collect_beside_what_to_do():
+    lacking = [{"quantity": "utilisation.memory", "collect": "--section SpeedOfLight"}]
+    kernels = [
+        kernel(id=0, duration_ns=600.0, verdict="unknown", limiter=None, missing=lacking),
+        kernel(id=1, duration_ns=100.0, verdict="unknown", limiter=None, missing=[]),
+        kernel(id=2, duration_ns=300.0, findings=[finding(30.0)]),
+    ]
+    first, then, _ = said(*kernels, actions=[action(0.03, "dram_roof")])
+    assert (
+        first == "For 70.0 % of GPU time, the report lacks the counters for a verdict: collect --section SpeedOfLight."
+    )
+    assert then.startswith("Start with ")
+
+
 PRINT = "To learn more, print the raw page, which holds everything that was collected: ncu --page raw --csv (--import REPORT)."
 
 

@@ -75,6 +75,8 @@ def test_what_one_row_would_repeat_is_left_out(tmp_path: Path) -> None:
     markdown = to_markdown(ncuroof.read(path).analyse())
     assert "| unknown | 100 % | 11 |" in markdown
     assert markdown.endswith("\n1 more group of kernels is not shown.\n")
+    assert markdown.count("collect ") == 1
+    assert "\n\nFor 10 kernels without advice: to know why, collect --section SpeedOfLight" in markdown
 
 
 def test_an_unknown_version_is_no_line(tmp_path: Path) -> None:

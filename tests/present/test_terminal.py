@@ -128,6 +128,14 @@ def test_the_options_that_would_tell_why_are_not_cut(tmp_path: Path) -> None:
     assert "To know why, collect --section WarpStateStats --section SchedulerStats\n" in text
 
 
+def test_what_several_kernels_would_ask_for_is_asked_for_once(tmp_path: Path) -> None:
+    kernels = [Kernel(f"kernel_{i}", {"gpu__time_duration.sum": 1e6}) for i in range(3)]
+    text = _summary(tmp_path, *kernels)
+    _assert_fits(text)
+    assert "→ For 3 kernels without advice: to know why, collect --section SpeedOfLight\n" in text
+    assert text.count("collect --section") == 1
+
+
 @pytest.mark.parametrize(
     ("waves", "words"),
     [

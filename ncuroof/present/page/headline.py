@@ -20,6 +20,7 @@ from ncuroof.present.sentences.collect_options import (
 )
 from ncuroof.present.sentences.debug_build import come_first, is_debug_build
 from ncuroof.present.sentences.report_names import names_of_several
+from ncuroof.present.sentences.to_know import to_know_more
 from ncuroof.present.sentences.wall_time import idle_sentence, is_mostly_idle
 
 _MOST_NAME = 60
@@ -47,7 +48,7 @@ def _bound_by(document: Record, rules: Rules, of_time: str) -> str:
         return ""
     first, *others = ranked
     if first == "unknown":
-        return f"For {wording.share(shares[first])} of {of_time}, the report lacks the counters for a verdict."
+        return f"For {wording.share(shares[first])} of {of_time}, the report lacks the counters for a verdict{_to_judge(document)}."
     sentence = (
         f"{wording.share(shares[first])} of {of_time} is {rules.verdicts[first].title}{_mostly_by(document, first)}"
     )
@@ -55,6 +56,16 @@ def _bound_by(document: Record, rules: Rules, of_time: str) -> str:
         other = "undetermined" if others[0] == "unknown" else rules.verdicts[others[0]].title
         sentence += f", {wording.share(shares[others[0]])} {other}"
     return f"{sentence}."
+
+
+def _to_judge(document: Record) -> str:
+    """Return how to know the longest kernel's verdict that is unknown, as ": collect …"; empty where `_to_do` tells it."""
+    kernels = [kernel for kernel in document["kernels"] if kernel["verdict"] == "unknown" and kernel["duration_ns"]]
+    if not kernels or not document["actions"]:
+        return ""
+    longest = max(kernels, key=lambda kernel: kernel["duration_ns"] * kernel.get("weight", 1.0))
+    how = to_know_more(longest, document["sources"])
+    return f": {how}" if how else ""
 
 
 def _mostly_by(document: Record, verdict: str) -> str:

@@ -47,6 +47,7 @@ class Outlook:
     whole: Annotated[str, "what the gains are shares of"]
     together: Annotated[str, "what the actions save together, or empty"]
     beyond_roofline: Annotated[str, "why that exceeds the time above the roofline, or empty"]
+    unjudged: Annotated[str, "how much of the time has no verdict, where that is most of it, or empty"]
     others: Annotated[str, "how many more actions there are, and what each saves at most, or empty"]
     without_gain: Annotated[str, "how much of the time only kernel fusion can reduce, or empty"]
     in_doubt: Annotated[str, "how much of the time no action counts, since results or input are in doubt, or empty"]
@@ -54,7 +55,19 @@ class Outlook:
     @property
     def in_total(self) -> tuple[str, ...]:
         """What the actions save together, with its qualifications."""
-        return tuple(filter(None, (self.together, self.beyond_roofline, self.others, self.without_gain, self.in_doubt)))
+        return tuple(
+            filter(
+                None,
+                (
+                    self.together,
+                    self.unjudged,
+                    self.beyond_roofline,
+                    self.others,
+                    self.without_gain,
+                    self.in_doubt,
+                ),
+            )
+        )
 
 
 def outlook(document: Record) -> Outlook:
@@ -68,6 +81,7 @@ def outlook(document: Record) -> Outlook:
         whole=whole(summary),
         together=together(document),
         beyond_roofline=_BEYOND_ROOFLINE if found["is_beyond_roofline"] else "",
+        unjudged=unjudged(summary) if found["is_mostly_unjudged"] else "",
         others=_others(document["actions"][found["n_first"] :]),
         without_gain=without_gain(found["near_dram_roof_frac"], found["too_short_frac"]),
         in_doubt=in_doubt(found["in_doubt_frac"]),
@@ -172,6 +186,12 @@ def in_doubt(in_doubt_frac: float | None) -> str:
     if in_doubt_frac is None or in_doubt_frac < _LEAST_PART:
         return ""
     return f"not counted: {wording.share(in_doubt_frac)} of the time, in kernels whose results or input are in doubt"
+
+
+def unjudged(summary: Record) -> str:
+    """Return how much of the time of a document's `summary` has no verdict, and that no speedup is therefore stated."""
+    part = wording.share(summary["by_verdict"]["unknown"]["share_frac"])
+    return f"no speedup is stated: {part} of the time has no verdict, and what else can be saved in it is not known"
 
 
 def gpu_time(summary: Record) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import polars as pl
 
@@ -55,7 +56,8 @@ class Brief:
         families: time by source of the kernels.
         ranges: time by NVTX range; empty without ranges.
         outlook: the largest potential savings over the run.
-        kernels: the groups with the most recoverable time.
+        kernels: the groups with the most recoverable time. Those without advice say what to do to know why, unless `to_know` does.
+        to_know: the same, once for all kernels for which several would say it.
         n_more: groups that are not shown.
         notes: what a reader must know before trusting the numbers.
     """
@@ -72,6 +74,7 @@ class Brief:
     ranges: tuple[BreakdownLine, ...]
     outlook: Outlook
     kernels: tuple[KernelLine, ...]
+    to_know: tuple[str, ...]
     n_more: int
     notes: tuple[str, ...]
 
@@ -83,6 +86,7 @@ def brief(analysed: Analysed) -> Brief:
     entries = document(analysed, ids=shown["id"].to_list())
     summary = entries["summary"]
     reports = _report_names(analysed)
+    kernels, to_know = _told_once(tuple(kernel_lines(analysed, entries, shown)))
     return Brief(
         title=wording.first_of(reports, 3),
         is_simulated=any(report.session.is_simulated for report in analysed.reports),
@@ -95,10 +99,21 @@ def brief(analysed: Analysed) -> Brief:
         families=by_family(summary),
         ranges=by_outer_range(summary),
         outlook=outlook(entries),
-        kernels=tuple(kernel_lines(analysed, entries, shown)),
+        kernels=kernels,
+        to_know=to_know,
         n_more=groups.height - shown.height,
         notes=tuple(_notes(analysed, reports, summary)),
     )
+
+
+def _told_once(lines: tuple[KernelLine, ...]) -> tuple[tuple[KernelLine, ...], tuple[str, ...]]:
+    """Return the lines with what to do to know why in place of missing advice, and what several of them would say, said once."""
+    n_by_text = Counter(line.to_know for line in lines if line.to_know)
+    said_once = tuple(f"For {n} kernels without advice: to know why, {text}" for text, n in n_by_text.items() if n > 1)
+    own = (
+        replace(line, advice=f"To know why, {line.to_know}") if n_by_text[line.to_know] == 1 else line for line in lines
+    )
+    return tuple(own), said_once
 
 
 def _mfu(analysed: Analysed, summary: Record) -> str:

@@ -15,9 +15,9 @@ from ncuroof.present.analysed import Analysed, Record
 from ncuroof.present.explanations.limiters import limiter_label
 from ncuroof.present.sentences.actions import most_worth, of_what
 from ncuroof.present.sentences.breakdowns import differing, extremes
-from ncuroof.present.sentences.collect_options import RAW_PAGE, SHARED_SLICE, is_on_shared_slice, raw_page_tells
 from ncuroof.present.sentences.distinguishing_words import distinguishing_words
 from ncuroof.present.sentences.source_lines import first_place
+from ncuroof.present.sentences.to_know import to_know_more
 
 _CLAUSE_END = re.compile(r"(?<=[a-z0-9)])[.:;](?= |$)(?![^()]*\))")
 _MOST_WORD = 40
@@ -28,9 +28,6 @@ _STALLS = "stalls"
 
 _HALF = 0.5
 """Share of the time above the roofline that a cause has to explain; the threshold of the caveat `stalls_unknown`, too."""
-
-_N_OPTIONS = 2
-"""Most ncu options to name where advice needs more counters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +46,8 @@ class KernelLine:
         recoverable: time above the roofline of all its launches.
         verdict: name of the verdict.
         limiter: label of the limiter, or empty.
-        advice: first clause of the advice that saves most, or of the first where no gain is known; or what to collect; or empty.
+        advice: first clause of the advice that saves most, or of the first where no gain is known; or empty.
+        to_know: what to do to know why it takes its time, where there is no advice; or empty.
         where: the source line that the advice concerns most; empty where that is not known.
         gain: what the advice saves, in words, and what to collect where that is little; empty where it is not known.
     """
@@ -66,6 +64,7 @@ class KernelLine:
     verdict: str
     limiter: str
     advice: str
+    to_know: str
     where: str
     gain: str
 
@@ -115,13 +114,9 @@ def _line(
     gpu: str,
 ) -> KernelLine:
     finding = most_worth(kernel["findings"])
-    advice, gain = (
-        (first_clause(finding["advice"]), _gain(finding, kernel, gains))
-        if finding
-        else (_to_know_more(kernel, sources), "")
-    )
-    if finding and gain and _leaves_most(finding, kernel) and (more := _to_know_more(kernel, sources, only=_STALLS)):
-        gain = f"{gain}; {more.replace('To know why', 'to know the rest')}"
+    advice, gain = (first_clause(finding["advice"]), _gain(finding, kernel, gains)) if finding else ("", "")
+    if finding and gain and _leaves_most(finding, kernel) and (more := to_know_more(kernel, sources, only=_STALLS)):
+        gain = f"{gain}; to know the rest, {more}"
     return KernelLine(
         number=kernel["id"],
         name=wording.printable(wording.kernel_name(kernel)),
@@ -135,6 +130,7 @@ def _line(
         verdict=kernel["verdict"],
         limiter=limiter_label(kernel) or "",
         advice=advice,
+        to_know="" if finding else to_know_more(kernel, sources),
         where=first_place(finding["where"]) if finding is not None else "",
         gain=gain,
     )
@@ -169,18 +165,6 @@ def _leaves_most(finding: Record, kernel: Record) -> bool:
     """Return whether a finding explains less than half of the time above the roofline of a kernel that is latency-bound."""
     above_ns = kernel["recoverable_ns"]
     return kernel["verdict"] == "latency" and above_ns is not None and finding["gain_ns"] < _HALF * above_ns
-
-
-def _to_know_more(kernel: Record, sources: Sequence[Record], *, only: str | None = None) -> str:
-    """Return what to print or collect to know (`only`, or all) quantities that a kernel lacks; empty where none is missing."""
-    if is_on_shared_slice(kernel):
-        return f"To know why, {SHARED_SLICE}"
-    options = list(dict.fromkeys(entry["collect"] for entry in kernel["missing"] if only in (None, entry["quantity"])))
-    if not options:
-        return ""
-    if raw_page_tells(kernel, sources):
-        return f"To know why, print the raw page: ncu {RAW_PAGE}"
-    return f"To know why, collect {' '.join(options[:_N_OPTIONS])}"
 
 
 def first_clause(advice: str) -> str:

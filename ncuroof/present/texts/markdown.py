@@ -37,6 +37,8 @@ def to_markdown(analysis: Analysed) -> str:
     lines += _actions(summary.outlook)
     if summary.kernels:
         lines += ["", *_kernels(summary.kernels)]
+    for line in summary.to_know:
+        lines += ["", f"{escaped(line)}."]
     if summary.n_more:
         of_kernels = "group of kernels is" if summary.n_more == 1 else "groups of kernels are"
         lines += ["", f"{summary.n_more} more {of_kernels} not shown."]

@@ -95,6 +95,7 @@ def _summary(summary: Brief, width: int) -> RenderableType:
         parts += [Text(), *_actions(summary.outlook, width)]
     if summary.kernels:
         parts += [Text(), _kernels(summary.kernels, width)]
+    parts += [Text(each) for line in summary.to_know for each in _filled("→ ", line.split(), width)]
     if summary.n_more:
         parts.append(Text(f"{summary.n_more} more not shown", style="dim"))
     return Group(*parts)
