@@ -43,7 +43,7 @@ CASES = [
         {"occupancy.theoretical_frac": 0.58, "occupancy.next_limit_frac": 1, "occupancy.waves": 9}, 0.42,
         {"occupancy.theoretical_frac": (0.62,)},
     ),
-    Case(  # eight times as many warps would fit: all blocks of two waves run at once, in half of the time, those of three in a third
+    Case(  # eight times as many warps fit: two waves run as one, in half of the time, three in a third
         "low_occupancy", "latency", "occupancy",
         {"occupancy.theoretical_frac": 0.125, "occupancy.next_limit_frac": 1, "occupancy.waves": 2}, 0.5,
         {"occupancy.waves": (1,)},

@@ -524,7 +524,7 @@ def _fit(theoretical_frac: float) -> dict[str, float]:
             FEW_FIT | _fit(0.24) | {"stalls.wait": 0.7, "limiter.stall": "wait"},
             "occupancy",
         ),  # by 76 %, up to the next limit
-        # All blocks of one wave are resident: room for more comes after the stall, unless one more block outweighs it (50 % and 33 %).
+        # All blocks of one wave are resident: room for more comes after the stall, unless one more block outweighs it.
         (FULL_AT_ONCE | {"stalls.wait": 0.35, "limiter.stall": "wait"}, "wait"),
         (FULL_AT_ONCE | {"stalls.wait": 0.32, "limiter.stall": "wait"}, "occupancy"),
         (FULL_AT_ONCE | {"limiter.stall": "wait", "limiter.stall_frac": 0.29}, "mixed_stalls"),
