@@ -91,6 +91,12 @@ CASES = [
         )
         for reason in ("drain", "long_scoreboard")
     ),
+    Case(  # 32 sectors for 32 lanes, where 16 bytes for each would take 16
+        "scattered_load_requests", "memory", "l2", {"access.load_sectors_per_request": 17.5, "device.has_32_byte_loads": 0}, None,
+        {"device.has_32_byte_loads": (1,), "access.load_sectors_per_request": (16.5,), "access.load_bytes_per_sector": (4,),
+         "access.excess_sectors_frac": (0.5,),
+         "access.async_copy_frac": (0.52,)},
+    ),
     Case(
         "dram_channel_imbalance", "memory", "dram",
         {"access.dram_channel_imbalance_frac": 0.2, "access.hottest_dram_channel_frac": 0.65},

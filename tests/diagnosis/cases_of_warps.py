@@ -33,7 +33,7 @@ CASES = [
         0.5,  # up to the next limit, twice as many warps
         {"occupancy.theoretical_frac": (0.62,), "occupancy.waves": (0.9,), "access.bulk_copy_frac": (0.52,),
          "launch.n_threads_per_block": (31,)},
-        (("occupancy.next_limit_frac", None, 0.7), ("utilisation.busiest", 0.55, 0.45), ("scheduler.l1_busy_frac", 0.8, 0.2),
+        (("occupancy.next_limit_frac", None, 0.5), ("utilisation.busiest", 0.55, 0.45), ("scheduler.l1_busy_frac", 0.8, 0.2),
          ("scheduler.compute_busy_frac", 0.6, 0.4), ("access.bulk_copy_frac", None, 0.5), ("launch.n_threads_per_block", None, 0.5),
          ("occupancy.theoretical_frac", 0.57, 0.05)),
         other_names=(FLASH, "nvjet_sm90_tst_128x64_64x8", "sm90_xmma_gemm_f32f32", "fmha_cutlassF_f16_aligned"),
@@ -42,6 +42,25 @@ CASES = [
         "low_occupancy", "latency", "occupancy",
         {"occupancy.theoretical_frac": 0.58, "occupancy.next_limit_frac": 1, "occupancy.waves": 9}, 0.42,
         {"occupancy.theoretical_frac": (0.62,)},
+    ),
+    Case(  # eight times as many warps fit: two waves run as one, in half of the time, three in a third
+        "low_occupancy", "latency", "occupancy",
+        {"occupancy.theoretical_frac": 0.125, "occupancy.next_limit_frac": 1, "occupancy.waves": 2}, 0.5,
+        {"occupancy.waves": (1,)},
+        (("occupancy.waves", 2.1, 2 / 3), ("occupancy.waves", 3, 2 / 3), ("occupancy.waves", 1.1, 0.5),
+         ("occupancy.waves", 80, 0.875)),
+    ),
+    Case(  # no other block can start: it takes a larger grid
+        "low_occupancy_of_one_wave", "latency", "occupancy",
+        {"occupancy.theoretical_frac": 0.3, "occupancy.next_limit_frac": 0.6, "occupancy.waves": 1,
+         "access.bulk_copy_frac": 0.48, "launch.n_threads_per_block": 32, "utilisation.busiest": 0.2},
+        0.5,
+        {"occupancy.theoretical_frac": (0.62,), "occupancy.waves": (0.97, 1.04), "access.bulk_copy_frac": (0.52,),
+         "launch.n_threads_per_block": (31,)},
+        (("occupancy.next_limit_frac", None, 0.7), ("utilisation.busiest", 0.55, 0.45), ("scheduler.l1_busy_frac", 0.8, 0.2),
+         ("scheduler.compute_busy_frac", 0.6, 0.4), ("access.bulk_copy_frac", None, 0.5), ("launch.n_threads_per_block", None, 0.5),
+         ("scheduler.working_frac", 0.4, 0.5)),  # more work for each launch
+        other_names=(FLASH, "nvjet_sm90_tst_128x64_64x8", "sm90_xmma_gemm_f32f32", "fmha_cutlassF_f16_aligned"),
     ),
     Case(
         "grid_of_parameters", "latency", "grid",

@@ -503,6 +503,7 @@ FEW_FIT = {
     "occupancy.resident_blocks": 4.0,
     "occupancy.limit_registers": 4.0,
 }
+FULL_AT_ONCE = {"occupancy.waves": 1.0, "occupancy.theoretical_frac": 0.125, "occupancy.one_more_block_frac": 0.25}
 
 
 def _fit(theoretical_frac: float) -> dict[str, float]:
@@ -532,6 +533,11 @@ def _fit(theoretical_frac: float) -> dict[str, float]:
             FEW_FIT | _fit(0.24) | {"stalls.wait": 0.7, "limiter.stall": "wait"},
             "occupancy",
         ),  # by 76 %, up to the next limit
+        # All blocks of one wave are resident: room for more comes after the stall, unless one more block outweighs it.
+        (FULL_AT_ONCE | {"stalls.wait": 0.35, "limiter.stall": "wait"}, "wait"),
+        (FULL_AT_ONCE | {"stalls.wait": 0.32, "limiter.stall": "wait"}, "occupancy"),
+        (FULL_AT_ONCE | {"limiter.stall": "wait", "limiter.stall_frac": 0.29}, "mixed_stalls"),
+        (FULL_AT_ONCE, "occupancy"),
         ({"occupancy.waves": 0.89, "stalls.wait": 0.32, "limiter.stall": "wait"}, "wait"),  # 11 % by the grid
         ({"occupancy.waves": 0.78, "stalls.wait": 0.32, "limiter.stall": "wait"}, "grid"),
         # a graph of 50 small kernels on an H100: 0.04 % of 132 SMs at a time, 5 % of the time if each worked alone

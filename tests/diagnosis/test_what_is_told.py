@@ -58,7 +58,7 @@ def test_of_a_full_alu_nothing_is_claimed_where_it_may_be_at_its_roof(
     assert gain_of("integer_pipe", "alu", known) == gain_frac
 
 
-_OF_BUSY_DRAM = {"utilisation.dram": 0.7, "scheduler.dram_busy_frac": 0.72}
+_OF_BUSY_DRAM = {"utilisation.dram": 0.7, "scheduler.dram_over_best": 0.72}
 
 
 def gain_of(finding: str, limiter: str, known: dict[str, float | None]) -> float | None:
@@ -70,7 +70,7 @@ def gain_of(finding: str, limiter: str, known: dict[str, float | None]) -> float
 
 @pytest.mark.parametrize("busy", [0.62, 0.8, 0.85, 0.88, 0.89, 0.9, 0.97])
 def test_of_busy_dram_there_is_either_headroom_or_a_roof(busy: float) -> None:
-    known = {"utilisation.dram": min(busy, 0.85), "scheduler.dram_busy_frac": busy}
+    known = {"utilisation.dram": min(busy, 0.85), "scheduler.dram_over_best": busy}
     found_of_dram = {"dram_headroom", "dram_roof"} & names("dram_roof", limiter="dram", **known)
     assert found_of_dram == {"dram_roof" if busy >= 0.89 else "dram_headroom"}
 
@@ -78,15 +78,15 @@ def test_of_busy_dram_there_is_either_headroom_or_a_roof(busy: float) -> None:
 @pytest.mark.parametrize(
     ("family", "name", "known", "gain_frac"),
     [
-        ("user", "stream", {}, 1 - 0.72 / 0.98),
-        ("user", "stream", {"access.async_copy_frac": 0.48}, 1 - 0.72 / 0.98),
+        ("user", "stream", {}, 0.28),
+        ("user", "stream", {"access.async_copy_frac": 0.48}, 0.28),
         ("user", "stream", {"access.async_copy_frac": 0.52}, None),  # the advice: fewer bytes
-        ("cutlass", "stream", {"access.async_copy_frac": 0.52}, 1 - 0.72 / 0.98),  # the advice: more stages
+        ("cutlass", "stream", {"access.async_copy_frac": 0.52}, 0.28),  # the advice: more stages
         ("pytorch", _VECTORIZED.format("float"), {}, None),
         ("pytorch", "void at::native::vectorized_layer_norm_kernel<float>", {}, None),
-        ("pytorch", "void at::native::reduce_kernel<512>", {}, 1 - 0.72 / 0.98),
+        ("pytorch", "void at::native::reduce_kernel<512>", {}, 0.28),
         ("pytorch_foreach", "multi_tensor_apply_kernel", {}, None),
-        ("cublas", "gemm", {}, 1 - 0.72 / 0.98),
+        ("cublas", "gemm", {}, 0.28),
         ("cublas_gemv", "gemv2T", {}, None),
     ],
 )
@@ -250,19 +250,31 @@ def test_advice_asks_for_nothing_that_the_name_says_is_so(finding: str, name: st
         ("small_grid", "user", {"scheduler.l1_busy_frac": 0.82}, "without smaller tiles", "(smaller tiles"),
         ("small_grid", "user", {"scheduler.l1_busy_frac": 0.78}, "(smaller tiles", "without smaller tiles"),
         ("small_grid", "cutlass", {"scheduler.l1_busy_frac": 0.82}, "Use split-K", "Choose smaller tiles"),
-        ("dram_headroom", "user", {"access.async_copy_frac": 0.52}, "asynchronous copies already", "16-byte loads"),
-        ("dram_headroom", "user", {"access.async_copy_frac": 0.48}, "16-byte loads", "already"),
+        ("dram_headroom", "user", {"access.async_copy_frac": 0.52}, "asynchronous copies already", "up to 16 bytes"),
+        ("dram_headroom", "user", {"access.async_copy_frac": 0.48}, "up to 16 bytes", "already"),
+        (
+            "dram_headroom", "user", {"access.loads_by_code": 3.1, "occupancy.achieved_frac": 0.62},
+            "many warps are in flight already", "of up to 16 bytes",
+        ),
+        (
+            "dram_headroom", "user", {"access.loads_by_code": 2.9, "occupancy.achieved_frac": 0.62},
+            "of up to 16 bytes", "already",
+        ),
+        (
+            "dram_headroom", "user", {"access.loads_by_code": 3.1, "occupancy.achieved_frac": 0.58},
+            "of up to 16 bytes", "already",
+        ),
         (
             "dram_headroom", "user", {"access.load_sectors_per_request": 15.5, "access.load_bytes_per_sector": 30},
-            "16 bytes wide already", "with 16-byte loads",
+            "16 bytes wide already", "of up to 16 bytes",
         ),
         (
             "dram_headroom", "user", {"access.load_sectors_per_request": 32, "access.load_bytes_per_sector": 4},
-            "with 16-byte loads", "already",
+            "of up to 16 bytes", "already",
         ),
         (
             "dram_headroom", "user", {"access.load_sectors_per_request": 14.5, "access.load_bytes_per_sector": 30},
-            "with 16-byte loads", "already",
+            "of up to 16 bytes", "already",
         ),
     ],
 )  # fmt: skip

@@ -119,6 +119,19 @@ ROWS: list[ByHand] = [
     ("scheduler.dram_busy_frac", {DRAM: 50.9, **HALF_ACTIVE}, 1),  # within what passes differ by
     ("scheduler.dram_busy_frac", {DRAM: 51.1, **HALF_ACTIVE}, 0.511),
     ("scheduler.dram_busy_frac", {DRAM: 60, **_active(150, 600), **A_THIRD_OF_SMS}, 0.8),
+    # busy for 68.25 %, 70.5 % or 74.25 % of the time: three quarters of what kernels with such a share of writes reached
+    *(
+        ("scheduler.dram_over_best", {DRAM: busy / 2, READ: 1000 - written, WRITTEN: written, **HALF_ACTIVE}, 0.75)
+        for written, busy in (
+            *((390, 74.25), (410, 70.5), (440, 70.5), (460, 68.25), (540, 68.25), (560, 70.5), (590, 70.5), (610, 74.25)),
+            *((0, 74.25), (1000, 74.25)),
+        )
+    ),
+    ("scheduler.dram_over_best", {DRAM: 37.125, **HALF_ACTIVE}, 0.75),
+    *(
+        ("scheduler.dram_over_best", {DRAM: 49.9, READ: 1000 - written, WRITTEN: written, **HALF_ACTIVE}, 1)
+        for written in (0, 420, 500)
+    ),
     *(
         ("scheduler.pipe_busy_frac", {pipe + ELAPSED: 40 if pipe == busiest else 10 for pipe in PIPES} | time, busy)
         for busiest in PIPES
