@@ -2,7 +2,7 @@
 // two), and the sliders in the detail. A ring on the chart shows where the dot would move.
 
 const SLIDERS = [["bytes", "DRAM bytes"], ["l2", "L2 bytes"], ["flop", "FLOPs"], ["sm", "other work of the SMs"], ["batch", "batch (all of these, and blocks)"]];
-const OF_L2 = ["l2", "l2_as_dram", "l2_slice"];
+const OF_L2 = ["l2", "l2_whole", "l2_as_dram", "l2_slice"];
 const OF_FLOP = ["fp64", "fp32", "fp16", "tensor"];
 const DEMANDS_BY_SLIDER = {
   bytes: ["dram"],
@@ -38,7 +38,7 @@ function factorsByDemand(factorBySlider) {
  * Expected time and its range in ns, and the limiting resource; null where a peak is not known or a block does not fit. `factors` are
  * those of `factorsByDemand`; `gpu` is an index into DATA.targets.gpus, or -1 for the same GPU.
  */
-function projected([key, recordedBusy, duration, reached, waits, recordedBlocks, resident, sms, shared, recordedOperands, recordedL2AsDram], factors, gpu) {
+function projected([key, recordedBusy, duration, reached, waits, recordedBlocks, resident, sms, shared, recordedOperands, recordedL2AsDram, recordedWholeL2, reachedByWholeL2], factors, gpu) {
   if (shared > (DATA.targets.shared_bytes_per_block[gpu] ?? Infinity)) return null;
   const resources = Object.keys(DATA.targets.resources);
   const ratios = DATA.targets.ratios[key][gpu + 1];
@@ -65,17 +65,23 @@ function projected([key, recordedBusy, duration, reached, waits, recordedBlocks,
   if (isOtherGeneration) needed[l1] = neededThere(busy.map((time, index) => (index === l1 ? Math.max(time - operands, 0) : time)))[l1];
   if (neededAsHere.some(Number.isNaN) || clock === null) return null;
   const [longest, longestAsHere] = [Math.max(...needed), Math.max(...neededAsHere)];
-  const waitsThere = duration * (1 - reached) * wavesRatio(recordedBlocks, blocks, resident ?? sms, sms, smsThere) * clock;
+  const cycles = duration * wavesRatio(recordedBlocks, blocks, resident ?? sms, sms, smsThere) * clock;
+  const [waitsThere, waitsByWholeL2] = [(1 - reached) * cycles, (1 - reachedByWholeL2) * cycles];
   const [efficiencyKept, latencyKept] = [longest / reached, longest + waitsThere];
   const limiter = resources[needed.indexOf(longest)];
   // For the shorter end, an L2 of undocumented bandwidth scales with DRAM where it was the limit here, and limits nothing elsewhere.
   const l2AtLeast = isL2TheLimit ? busy[l2] * (ratios[dram] ?? Infinity) : 0;
   const others = Math.max(...needed.filter((_, index) => index !== l2));
   const atLeast = isL2Assumed ? Math.min(longest, Math.max(others, l2AtLeast)) : longest;
+  // L2 as a whole, with stages that no counter names: whether they scale with its bandwidth is not known, and they count for the range alone.
+  const scaledL2 = recordedWholeL2 ? recordedWholeL2 * (factors.l2_whole ?? 1) * (ratios[l2] ?? Infinity) : 0;
+  const isWholeL2TheLimit = isL2TheLimit || reachedByWholeL2 > reached;
+  const wholeL2 = isL2Assumed && !isWholeL2TheLimit ? Math.min(scaledL2, l2AsDram) : scaledL2;
+  const [leastByL2, mostByL2] = [Math.max(others, wholeL2), Math.max(longestAsHere, wholeL2)];
   return {
     expected: waits ? latencyKept : efficiencyKept,
-    least: Math.min(atLeast / reached, atLeast + waitsThere),
-    most: Math.max(longestAsHere / reached, longestAsHere + waitsThere),
+    least: Math.min(atLeast / reached, atLeast + waitsThere, leastByL2 / reachedByWholeL2, leastByL2 + waitsByWholeL2),
+    most: Math.max(longestAsHere / reached, longestAsHere + waitsThere, mostByL2 / reachedByWholeL2, mostByL2 + waitsByWholeL2),
     limiter,
     isLimitAssumed: Boolean(isL2Assumed) && limiter === "l2",
   };

@@ -28,7 +28,7 @@ FP16_ACCUMULATING = (Precision.TENSOR_FP16.value, Precision.TENSOR_FP8.value)
 
 _TEXTS = ("id", "name", "vendor", "architecture", "chip", "compute_capability")
 _NUMBERS = ("sm_count", "sm_boost_clock_hz")
-_OPTIONAL_NUMBERS = ("tensor_boost_clock_hz", "dram_bytes", "l2_bytes", "memory_bus_width_bits")
+_OPTIONAL_NUMBERS = ("tensor_boost_clock_hz", "l2_clock_hz", "dram_bytes", "l2_bytes", "memory_bus_width_bits")
 _LEVELS = [level.value for level in MemoryLevel]
 _PRECISIONS = [
     *(precision.value for precision in Precision),
@@ -72,6 +72,7 @@ class GpuProfile:
         sm_count: streaming multiprocessors of the whole device.
         sm_boost_clock_hz: clock at which the peaks are stated.
         tensor_boost_clock_hz: clock at which the tensor peaks except FP64 are stated, or None when it is `sm_boost_clock_hz`.
+        l2_clock_hz: that of L2 where it was seen to stay the same at any SM clock, else None.
         dram_bytes: capacity, or None when cards that share the profile differ in it.
         l2_bytes: L2 capacity, or None when unknown.
         memory_bus_width_bits: None when unknown, or when drivers disagree about it.
@@ -92,6 +93,7 @@ class GpuProfile:
     sm_count: int
     sm_boost_clock_hz: float
     tensor_boost_clock_hz: float | None
+    l2_clock_hz: float | None
     dram_bytes: int | None
     l2_bytes: int | None
     memory_bus_width_bits: int | None

@@ -27,13 +27,13 @@ PER_SM = ("l1", "sm", *ARITHMETIC)
 _MOST_SHARED_BYTES = 2**32 - 1
 """A launch states its shared memory in 32 bits (`sharedMemBytes` of cuLaunchKernel)."""
 
-_FMA, _FMA_HEAVY, _L2_SLICE, _TENSOR = "fma_frac", "fma_heavy_frac", "l2_slice_frac", "tensor_pipe_frac"
+_FMA, _FMA_HEAVY, _L2, _L2_SLICE, _TENSOR = "fma_frac", "fma_heavy_frac", "l2_frac", "l2_slice_frac", "tensor_pipe_frac"
 _COLLIDING = "colliding_atomics"
 """The finding whose conditions on counters tell that one slice of L2 carries out atomics, one after another."""
 
 _SOURCES = {
     "dram": ("utilisation.dram", "bandwidth.dram.frac"),
-    "l2": ("utilisation.l2", "bandwidth.l2.frac"),
+    "l2": (_L2, "bandwidth.l2.frac"),
     "l2_slice": (_L2_SLICE,),
     "l1": ("utilisation.l1", "bandwidth.l1.frac", "bandwidth.shared.frac"),
     "sm": (
@@ -46,6 +46,9 @@ _SOURCES = {
     "tensor": (_TENSOR,),
 }  # fmt: skip
 """The busiest of these is how busy the resource was."""
+
+_WHOLE_L2 = "utilisation.l2"
+"""How busy L2 was, also in stages that no counter names: their time does not go with the slices (docs/whatif.md)."""
 
 WGMMA = 90
 """Compute capability of the chips whose counters show what tensor instructions read of shared memory."""
@@ -72,6 +75,7 @@ def busy_times(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     rows = kernels.join(tensor_types(work), on="id", how="left", maintain_order="left").with_columns(
         _tensor().alias(_TENSOR),
         *_fma_pipe(),
+        pl.coalesce("utilisation.l2_stages", _WHOLE_L2).alias(_L2),
         _full_slice().alias(_L2_SLICE),
         pl.col("tensor_precision").alias("to_precision"),
         pl.col("id").alias("fused_id"),
@@ -89,18 +93,20 @@ def busy_times(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
     # A counter of the busiest SM can hold more than the average SM could: at most all of the time of those that had blocks.
     reached = {name: (_busiest(name, rows.columns) / share[name]).clip(0, 1) for name in RESOURCES}
     most = pl.max_horizontal(reached.values())
+    of_whole_l2 = pl.max_horizontal(reached["l2"], pl.col(_WHOLE_L2).clip(0, 1))
     of_sms = pl.coalesce(reached["sm"], reached["l1"])
     is_known = reached["dram"].is_not_null() & of_sms.is_not_null() & ~pl.col("failed") & (most > 0)
     return (
         rows.with_columns(
             *((reached[name] * share[name] * pl.col("duration_ns")).alias(f"busy.{name}") for name in RESOURCES),
+            (of_whole_l2 * pl.col("duration_ns")).alias("busy.l2_whole"),
             pl.when(is_known).then(most).alias("reached_frac"),
+            pl.when(is_known).then(pl.max_horizontal(most, of_whole_l2)).alias("reached_by_whole_l2_frac"),
             largest(reached).alias("limiter"),
         )
         .with_columns(
             _as_dram().alias("busy.l2_as_dram"),
             pl.min_horizontal(_operands() * pl.col("duration_ns"), "busy.l1").alias("busy.operands"),
-            (pl.col("duration_ns") * (1 - pl.col("reached_frac"))).alias("waits_ns"),
         )
         .pipe(conform, BUSY_TIMES)
     )

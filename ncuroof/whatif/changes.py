@@ -35,13 +35,14 @@ _BATCH = "batch"
 
 _OPERANDS = "operands"
 """A part of L1's time: that of operands which tensor instructions read of shared memory themselves."""
-_L2_AS_DRAM = "l2_as_dram"
+_L2_OTHERWISE = ("l2_whole", "l2_as_dram")
+"""L2's time by other measures than that of its stages."""
 _RESOURCES_BY_KIND: Mapping[str, tuple[str, ...]] = {
     "bytes": ("dram",),
-    "l2": ("l2", _L2_AS_DRAM, "l2_slice"),
+    "l2": ("l2", *_L2_OTHERWISE, "l2_slice"),
     "flop": (*ARITHMETIC, _OPERANDS),
     "sm": ("sm", "l1", _OPERANDS),
-    _BATCH: (*RESOURCES, _L2_AS_DRAM, _OPERANDS),
+    _BATCH: (*RESOURCES, *_L2_OTHERWISE, _OPERANDS),
 }
 _DRAM_BYTES = ("dram_read_bytes", "dram_write_bytes")
 _BANK_BYTES = 4
@@ -215,7 +216,7 @@ def _retyped(busy: pl.DataFrame, dtype: str, concerns: pl.Series, profiles: Prof
     of_lanes = max(DTYPES[dtype].bytes, _BANK_BYTES) / width.clip(lower_bound=_BANK_BYTES)
     l1_factor = pl.when(_IS_TENSOR | ~pl.lit(concerns)).then(factor).otherwise(of_lanes.fill_null(1.0))
     retyped = busy.with_columns(
-        pl.col("busy.dram", "busy.l2", f"busy.{_L2_AS_DRAM}", *_DRAM_BYTES) * factor,
+        pl.col("busy.dram", "busy.l2", *(f"busy.{name}" for name in _L2_OTHERWISE), *_DRAM_BYTES) * factor,
         pl.col("busy.l1", f"busy.{_OPERANDS}") * l1_factor,
         pl.col("ridge_ratio") / factor,
         pl.when(pl.lit(concerns) & _IS_TENSOR)

@@ -176,7 +176,7 @@ def _less(suffix: str) -> list[pl.Expr]:
     """Return the DRAM and L2 times of one of the two without the bytes that need not move, at its own time per byte of each."""
     moved = pl.col(f"dram_read_bytes{suffix}") + pl.col(f"dram_write_bytes{suffix}")
     of_l2 = moved * pl.col(f"busy.l2_as_dram{suffix}") / pl.col(f"busy.dram{suffix}")
-    bytes_by_time = {"busy.dram": moved, "busy.l2": of_l2, "busy.l2_as_dram": of_l2}
+    bytes_by_time = {"busy.dram": moved, **dict.fromkeys(("busy.l2", "busy.l2_whole", "busy.l2_as_dram"), of_l2)}
     return [
         pl.col(f"{name}{suffix}").alias(name)
         * (1 - pl.col("saved") / pl.when(total > 0).then(total)).clip(0, 1).fill_null(1.0)

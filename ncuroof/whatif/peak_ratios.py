@@ -28,6 +28,7 @@ RATIOS = pl.Schema(
         "is_l2_assumed": pl.Boolean(),  # whether L2 is taken to grow with SMs and clock, for want of documents
         "is_other_generation": pl.Boolean(),  # whether wgmma ran here and does not run there
         **{f"clock.{name}": pl.Float64() for name in (*ARITHMETIC, "dominant")},  # of clocks behind the peaks
+        "is_l2_clock_own": pl.Boolean(),  # whether L2 keeps its clock at another one of the SMs, as far as data sheets tell
         "tensor_lack": pl.String(),  # what is missing for the ratio of tensor peaks, in words
     }
 )
@@ -126,7 +127,8 @@ def peak_ratios(busy: pl.DataFrame, profiles: Profiles, there: GpuProfile | None
     for *key, sm_count in keys:
         here = profile_of_whole(profiles.get(key[0]), sm_count, there)
         clocks = _clock_ratios(here, there or here, *key[1:])
-        rows.append((*key, *ratios(here, there, *key[1:]), *clocks, _tensor_lack(here, there or here, *key[1:3])))
+        lack = _tensor_lack(here, there or here, *key[1:3])
+        rows.append((*key, *ratios(here, there, *key[1:]), *clocks, _is_l2_clock_own(there or here), lack))
     return pl.DataFrame(rows, schema=RATIOS, orient="row")
 
 
@@ -260,6 +262,11 @@ def _is_l2_assumed(here: GpuProfile | None, there: GpuProfile | None) -> bool:
     if here is None or there is None or here.id == there.id:
         return False
     return not all(profile.bandwidth_bytes_per_s.get("l2") for profile in (here, there))
+
+
+def _is_l2_clock_own(there: GpuProfile | None) -> bool:
+    """Return whether the data sheet of the GPU states a clock of L2, which then does not follow the SM clock."""
+    return there is not None and there.l2_clock_hz is not None
 
 
 def _is_other_generation(here: GpuProfile | None, there: GpuProfile | None) -> bool:

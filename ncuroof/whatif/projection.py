@@ -8,9 +8,7 @@ another GPU each time scales with that GPU's peak. What becomes of the waiting i
 
 The first is expected of kernels that are bound by a resource, the second of those bound by latency or overhead.
 
-Few documents state the bandwidth of L2. Where none does, it is taken to grow with SMs and clock, but to be no slower than the DRAM
-that it feeds, and L2 can become the limit by that assumption alone. The shorter end of the range then rests on another one: L2 is
-no limit where it was none, and grows with DRAM where it was.
+What L2 needs there rests on hypotheses of its own (`l2_there`), all of which the range holds.
 
 Tensor instructions that read their operands from shared memory themselves are of one generation: wgmma runs on 9.0 alone. On
 another one another kernel runs, whose instructions read as that generation does. Expected is that this keeps up with the tensor
@@ -28,6 +26,7 @@ from ncuroof.metrics import largest
 from ncuroof.tables import check, conform
 from ncuroof.whatif.busy_times import ARITHMETIC, PER_SM, RESOURCES, sm_share
 from ncuroof.whatif.fusion import summed
+from ncuroof.whatif.l2_there import L2, l2_there
 from ncuroof.whatif.launch_limits import most_shared_bytes_per_block
 from ncuroof.whatif.peak_ratios import KEYS, Profiles, Target, peak_ratios
 from ncuroof.whatif.schemas import BUSY_TIMES, PROJECTION
@@ -38,10 +37,11 @@ WAITING = (Verdict.LATENCY.value, Verdict.OVERHEAD.value, Verdict.UNKNOWN.value)
 
 _KIB = 1024
 
-_L2 = "l2"
+_BY_WHOLE_L2 = "reached_by_whole_l2_frac"
+
 _L1 = "l1"
-_AT_SM_CLOCK = ("sm", _L1, _L2, "l2_slice")
-"""Resources at the SM clock whose peaks hold at the SM boost clock; the clock of L2 follows it."""
+_AT_SM_CLOCK = ("sm", _L1, "l2_slice")
+"""Resources at the SM clock whose peaks hold at the SM boost clock."""
 
 
 def project(busy: pl.DataFrame, profiles: Profiles, targets: Sequence[Target]) -> pl.DataFrame:
@@ -69,31 +69,41 @@ def project(busy: pl.DataFrame, profiles: Profiles, targets: Sequence[Target]) -
 def _on(busy: pl.DataFrame, profiles: Profiles, target: Target) -> pl.DataFrame:
     ratios = peak_ratios(busy, profiles, target.profile)
     rows = busy.join(ratios, on=list(KEYS), how="left", maintain_order="left", nulls_equal=True)
-    needed_as_here = _needed_as_here(target)
+    l2 = l2_there(_clock(target, "ratio.clock"))
+    needed_as_here = _needed_as_here(target) | {L2: l2.expected}
     operands = pl.when("is_other_generation").then(pl.col("busy.operands") / pl.col("busy.l1")).fill_nan(0.0)
     needed = needed_as_here | {_L1: needed_as_here[_L1] * (1 - operands.fill_null(0.0))}
-    at_least = needed | {_L2: _l2_at_least(needed[_L2])}
+    at_least = needed | {L2: l2.least}
+    longest = {
+        "needed_ns": needed,
+        "needed_as_here_ns": needed_as_here,
+        "needed_at_least_ns": at_least,
+        "needed_at_most_ns": needed_as_here | {L2: l2.most},
+        "whole_l2_at_least_ns": needed | {L2: l2.whole_least},
+        "whole_l2_at_most_ns": needed_as_here | {L2: l2.whole_most},
+    }
     rows = rows.with_columns(
         *(time.alias(f"needed.{name}") for name, time in needed.items()),
         *(time.alias(f"at_least.{name}") for name, time in at_least.items()),
-        pl.max_horizontal(needed.values()).alias("needed_ns"),
-        pl.max_horizontal(needed_as_here.values()).alias("needed_at_most_ns"),
-        pl.max_horizontal(at_least.values()).alias("needed_at_least_ns"),
+        *(pl.max_horizontal(times.values()).alias(name) for name, times in longest.items()),
         largest(needed).alias("limiter_there"),
         _reason(target).alias("reason"),
     )
-    waits_there = pl.col("waits_ns") * _waves_ratio() * pl.col("ratio.clock") * _clock(target, "ratio.clock")
-    efficiency_kept, latency_kept = _hypotheses("needed_ns", waits_there)
+    efficiency_kept, latency_kept = _hypotheses("needed_ns", target)
     expected = pl.when(pl.col("verdict").is_in(WAITING)).then(latency_kept).otherwise(efficiency_kept)
     at_clock = _clock(target, "clock.dominant")
     ridge_ratio = pl.col("ridge_ratio") * pl.col("ratio.dominant") * at_clock / pl.col("ratio.dram")
     values = {
         "duration_ns": expected,
-        "least_ns": pl.min_horizontal(_hypotheses("needed_at_least_ns", waits_there)),
-        "most_ns": pl.max_horizontal(_hypotheses("needed_at_most_ns", waits_there)),
+        "least_ns": pl.min_horizontal(
+            *_hypotheses("needed_at_least_ns", target), *_hypotheses("whole_l2_at_least_ns", target, _BY_WHOLE_L2)
+        ),
+        "most_ns": pl.max_horizontal(
+            *_hypotheses("needed_at_most_ns", target), *_hypotheses("whole_l2_at_most_ns", target, _BY_WHOLE_L2)
+        ),
         "limiter": pl.col("limiter_there"),
-        "is_limit_assumed": pl.col("is_l2_assumed") & (pl.col("limiter_there") == _L2),
-        "are_operands_assumed": pl.col("needed_at_most_ns") > pl.col("needed_ns"),
+        "is_limit_assumed": pl.col("is_l2_assumed") & (pl.col("limiter_there") == L2),
+        "are_operands_assumed": pl.col("needed_as_here_ns") > pl.col("needed_ns"),
         "ridge_ratio": ridge_ratio,
         "crosses_ridge": (pl.col("recorded_ridge_ratio") < 1) != (ridge_ratio < 1),
     }
@@ -103,45 +113,23 @@ def _on(busy: pl.DataFrame, profiles: Profiles, target: Target) -> pl.DataFrame:
 
 
 def _needed_as_here(target: Target) -> dict[str, pl.Expr]:
-    """Return the time for which each resource is needed there, were shared memory read as here."""
+    """Return the time for which each resource but L2 is needed there, were shared memory read as here."""
     clock, share = _clock(target, "ratio.clock"), _share_there()
-    needed = {
+    return {
         name: pl.col(f"busy.{name}")
         * pl.col(f"ratio.{name}")
         * (_clock(target, f"clock.{name}") if name in ARITHMETIC else clock if name in _AT_SM_CLOCK else 1.0)
         / (share if name in PER_SM else 1.0)
         for name in RESOURCES
+        if name != L2
     }
-    return needed | {_L2: _l2_that_feeds(needed[_L2])}
 
 
-def _hypotheses(needed: str, waits_there: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+def _hypotheses(needed: str, target: Target, reached: str = "reached_frac") -> tuple[pl.Expr, pl.Expr]:
     """Return the time with the efficiency kept, and with the waits kept, from that of the resource that is needed longest."""
-    return pl.col(needed) / pl.col("reached_frac"), pl.col(needed) + waits_there
-
-
-def _l2_that_feeds(needed: pl.Expr) -> pl.Expr:
-    """Return the time for which L2 is needed there, an assumed one being at least as fast as the DRAM that it feeds.
-
-    Where L2 was the limit, what limited it may be no bytes (lookups of scattered sectors), and the assumption stays as it is.
-    """
-    as_dram = pl.col("busy.l2_as_dram") * pl.col("ratio.dram")
-    return (
-        pl.when(pl.col("is_l2_assumed") & (pl.col("limiter") != _L2))
-        .then(pl.min_horizontal(needed, as_dram))
-        .otherwise(needed)
-    )
-
-
-def _l2_at_least(needed: pl.Expr) -> pl.Expr:
-    """Return the time for which L2 is needed there, were an assumed one no limit where it was none.
-
-    Where it was, it grows with DRAM, which it has to feed, if that grows more than assumed.
-    """
-    with_dram = pl.coalesce(pl.col(f"busy.{_L2}") * pl.col("ratio.dram"), needed)
-    was_limit = pl.when(pl.col("limiter") == _L2)
-    at_least = pl.min_horizontal(needed, was_limit.then(with_dram).otherwise(0.0))
-    return pl.when("is_l2_assumed").then(at_least).otherwise(needed)
+    waits = pl.col("duration_ns") * (1 - pl.col(reached))
+    waits_there = waits * _waves_ratio() * pl.col("ratio.clock") * _clock(target, "ratio.clock")
+    return pl.col(needed) / pl.col(reached), pl.col(needed) + waits_there
 
 
 def _clock(target: Target, ratio: str) -> pl.Expr:

@@ -17,7 +17,8 @@ BUSY_TIMES = pl.Schema(
         "weight": pl.Float64(),  # what its times are multiplied by in sums
         "failed": pl.Boolean(),  # whether profiling it failed
         "busy.dram": pl.Float64(),  # time for which the resource was needed at its peak, in ns
-        "busy.l2": pl.Float64(),
+        "busy.l2": pl.Float64(),  # busiest of its stages that counters name, where they do
+        "busy.l2_whole": pl.Float64(),  # of all stages, also those that no counter names; at least `busy.l2`
         "busy.l2_as_dram": pl.Float64(),  # what it would be, were its bandwidth that of DRAM; null where its bytes are not known
         "busy.l2_slice": pl.Float64(),  # the slice that atomics on few addresses keep full; 0 where they keep none
         "busy.l1": pl.Float64(),  # L1 and shared memory
@@ -31,7 +32,7 @@ BUSY_TIMES = pl.Schema(
         "to_precision": pl.String(),  # tensor type after a change
         "dominant_precision": pl.String(),
         "reached_frac": pl.Float64(),  # busiest resource of the SMs that had blocks, over the duration; null where not known
-        "waits_ns": pl.Float64(),  # time for which no resource was needed
+        "reached_by_whole_l2_frac": pl.Float64(),  # the same with L2 as a whole among the resources
         "limiter": pl.String(),  # resource that was needed longest, as recorded
         "recorded_ridge_ratio": pl.Float64(),  # time of the dominant work over that of DRAM, both at their peaks
         "ridge_ratio": pl.Float64(),  # the same after a change
@@ -52,8 +53,8 @@ PROJECTION = pl.Schema(
         "id": pl.UInt32(),  # of the launch that writes, where several were fused
         "target": pl.String(),  # GPU, and perhaps SM clock: "h100-sxm", "same@1980MHz"
         "duration_ns": pl.Float64(),  # expected
-        "least_ns": pl.Float64(),  # the smaller of the two hypotheses; an assumed L2 limits there only what it limited
-        "most_ns": pl.Float64(),  # the larger one; operands of tensor instructions are read there as here
+        "least_ns": pl.Float64(),  # the smallest of the hypotheses; an assumed L2 limits there only what it limited
+        "most_ns": pl.Float64(),  # the largest one; operands of tensor instructions are read there as here
         "limiter": pl.String(),  # resource that is needed longest there
         "is_limit_assumed": pl.Boolean(),  # whether that is L2, at a bandwidth that no document states
         "are_operands_assumed": pl.Boolean(),  # whether the expected time leaves out that they are read as here, which takes longer

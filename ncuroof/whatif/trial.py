@@ -11,6 +11,7 @@ from ncuroof.roofline import Roofline
 from ncuroof.whatif.busy_times import busy_times
 from ncuroof.whatif.changes import DTYPE, Change, change, untold_types
 from ncuroof.whatif.fusion import against_order, fuse, parse_fusion
+from ncuroof.whatif.not_modelled import not_modelled
 from ncuroof.whatif.peak_ratios import Target, above_boost, recorded_dram, with_recorded_dram
 from ncuroof.whatif.projection import project
 
@@ -55,7 +56,7 @@ def tried(
     """
     profiles = with_recorded_dram(placed.profiles, recorded_dram(kernels))
     busy = busy_times(kernels, placed.work)
-    remarks = above_boost(targets, profiles)
+    remarks = [*above_boost(targets, profiles), *not_modelled(kernels, targets, profiles)]
     for text in fusions:
         pair = parse_fusion(text, busy)
         busy = fuse(busy, *pair)

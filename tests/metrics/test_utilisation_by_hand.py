@@ -39,6 +39,7 @@ OF_ALL_TIME = {
     "tma": ("sm__pipe_tma_cycles_active", "sm__inst_executed_pipe_tma"),
     "mio": ("sm__mio_inst_issued",),
     "atomic": ("lts__d_atomic_input_cycles_active",),
+    "l2_tags": ("lts__t_tag_requests",),
 }
 """Counters over elapsed cycles, the first of which is preferred."""
 
@@ -53,6 +54,9 @@ BUSIEST_OF = {
                "sm__pipe_tensor_subpipe_dmma_cycles_active", "sm__pipe_tc_cycles_active"],
     "fp32": ["sm__pipe_fma_cycles_active", "sm__pipe_fmaheavy_cycles_active"],
     "alu": ["sm__pipe_alu_cycles_active", "sm__pipe_aluheavy_cycles_active"],
+    "l2_stages": ["lts__t_tag_requests", "lts__t_sectors", "lts__d_sectors", "lts__d_sectors_fill_device",
+                  "lts__d_sectors_fill_sysmem", "lts__d_decomp_input_sectors", "lts__d_atomic_input_cycles_active",
+                  "lts__lts2xbar_cycles_active", "lts__xbar2lts_cycles_active"],
 }  # fmt: skip
 """Parts of a unit, which is as busy as the busiest of them."""
 
@@ -124,6 +128,14 @@ ROWS: list[ByHand] = [
         for busiest in parts
     ),
     *((f"utilisation.{u}", {name: 23}, 0.23) for u, name in PASCAL.items()),
+    # what some other section collects of them is not the busiest
+    *(
+        ("utilisation.l2_stages", {f"lts__{stage}{ELAPSED}": 40 for stage in stages}, busiest)
+        for stages, busiest in (
+            (("t_sectors", "lts2xbar_cycles_active"), None), (("t_sectors", "d_sectors"), None),
+            (("t_sectors", "t_tag_requests"), None), (("t_tag_requests", "d_sectors"), 0.4),
+        )
+    ),
     # 3 + 5 + 11 of 100 instructions, whatever a multiply-add counts as work
     ("utilisation.fp32", {**_arithmetic("f"), FMA + ACTIVE: 40}, 0.19),
     ("utilisation.fp64", {**_arithmetic("d"), f"sm__pipe_fp64_cycles_active{ACTIVE}": 40}, 0.19),

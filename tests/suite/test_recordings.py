@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from analysed import Analysed, analysed, provenance_of
 from cases import HERE, load
-from mended import mended_in
+from mended import Mended, mended_in
 from stored import report_in
 from validate import Judged, judged_in, right_share, right_share_as_planted
 
@@ -223,4 +223,13 @@ def test_a_gain_is_the_most_that_mending_its_cause_gave(folder: Path, recorded: 
     assert len(pairs) == N_PAIRS[folder]
     for pair in pairs:
         assert pair.promised is not None, pair
-        assert pair.gave - 0.02 <= pair.promised <= pair.gave + 0.2, pair  # clocks of two recordings differ by as much
+        assert pair.gave - 0.02 <= pair.promised <= pair.gave + _most_beyond(pair), pair  # clocks differ by as much
+
+
+def _most_beyond(pair: Mended) -> float:
+    """Return by how much a bound may exceed what mending gave, as a share of the time.
+
+    Of L2's stages counters name those that a smaller fetch granularity leaves as they are (lookups of tags, 70 % busy before and 74
+    after), and not what was 95 % busy before and 84 after: the bound is loose, and none tighter is known to hold.
+    """
+    return 0.25 if pair.finding == "fetch_granularity" else 0.2

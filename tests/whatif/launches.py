@@ -47,6 +47,6 @@ def table(*launches: dict[str, Any]) -> pl.DataFrame:
 
 
 def _completed(row: dict[str, Any]) -> dict[str, Any]:
-    reached, duration_ns = row["reached_frac"], row["duration_ns"]
-    waits_ns = None if reached is None or duration_ns is None else duration_ns * (1 - reached)
-    return {"busy.operands": 0.0, "waits_ns": waits_ns} | row
+    reached = row["reached_frac"]
+    whole = max(reached, row["busy.l2"] / row["duration_ns"]) if reached and row["duration_ns"] else reached
+    return {"busy.operands": 0.0, "busy.l2_whole": row["busy.l2"], "reached_by_whole_l2_frac": whole} | row

@@ -76,6 +76,26 @@ def test_slices_that_are_all_active_are_not_one() -> None:
     assert busy_of(SLICES | {"lts__cycles_active.avg": 960.0})["busy.l2_slice"].item() == 0
 
 
+STAGES = {
+    f"lts__throughput{PCT}": 80.0,
+    f"lts__t_tag_requests{PCT}": 40.0,
+    f"lts__d_sectors{PCT}": 50.0,
+    f"sm__pipe_alu_cycles_active{PCT}": 30.0,
+}
+
+
+def test_l2_is_needed_for_its_busiest_named_stage_and_as_a_whole() -> None:
+    row = busy_of(STAGES).row(0, named=True)
+    assert (row["busy.l2"], row["busy.l2_whole"]) == pytest.approx((500, 800))
+    assert (row["reached_frac"], row["reached_by_whole_l2_frac"], row["limiter"]) == (0.5, 0.8, "l2")
+    # another pass of the same kernel can count a stage busier than all: the whole is no less
+    row = busy_of(STAGES | {f"lts__d_sectors{PCT}": 81.0}).row(0, named=True)
+    assert (row["busy.l2"], row["busy.l2_whole"], row["reached_by_whole_l2_frac"]) == pytest.approx((810, 810, 0.81))
+    # reports without the stages have L2 as a whole alone
+    row = busy_of({name: value for name, value in STAGES.items() if "sectors" not in name}).row(0, named=True)
+    assert (row["busy.l2"], row["busy.l2_whole"], row["reached_frac"]) == pytest.approx((800, 800, 0.8))
+
+
 @pytest.mark.parametrize(("busy_pct", "needed_ns"), [(0.001, 0.0), (30.0, 300.0)])
 def test_a_tensor_pipe_that_did_next_to_nothing_is_not_needed(busy_pct: float, needed_ns: float) -> None:
     # An SGEMM keeps it busy for 0.001 % of the time, and no tensor work was counted.
@@ -122,7 +142,7 @@ def test_half_of_the_sms_are_as_busy_as_twice_their_average() -> None:
     counters = {f"sm__pipe_alu_cycles_active{PCT}": 40.0, "launch__grid_size": 66.0, "launch__sm_count": 132.0}
     row = busy_of(counters).row(0, named=True)
     assert (row["reached_frac"], row["limiter"]) == (pytest.approx(0.8), "sm")
-    assert (row["busy.sm"], row["busy.dram"], row["waits_ns"]) == pytest.approx((400, 100, 200))
+    assert (row["busy.sm"], row["busy.dram"]) == pytest.approx((400, 100))
     # a counter of the busiest SM: no more than all of the time of half of the SMs
     assert busy_of(counters | {f"sm__pipe_alu_cycles_active{PCT}": 60.0})["busy.sm"].item() == pytest.approx(500)
     # were DRAM's share doubled as well, it would be the limit

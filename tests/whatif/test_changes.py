@@ -164,6 +164,13 @@ def test_what_is_fused_away_does_not_pass_through_l2_either() -> None:
     assert fused["busy.dram"].to_list() == pytest.approx([5e4, 5e4])
     assert fused["busy.l2"].to_list() == pytest.approx([6e4, 6e4])
     assert fused["busy.l2_as_dram"].to_list() == pytest.approx([1.5e5, 1.5e5])
+    assert fused["busy.l2_whole"].to_list() == pytest.approx([6e4, 6e4])
+
+
+@pytest.mark.parametrize(("text", "factor"), [("l2:0.5", 0.5), ("batch:2", 2), ("dtype:bf16", 0.5), ("bytes:0.5", 1)])
+def test_a_change_of_l2_is_one_of_all_its_stages(text: str, factor: float) -> None:
+    busy = table(launch(l2=0.6, dominant_precision="fp32", **{"busy.l2_whole": 8e4}))
+    assert change(busy, parse_change(text))["busy.l2_whole"].to_list() == pytest.approx([8e4 * factor])
 
 
 def test_a_kernel_fused_with_itself_is_each_second_launch_with_the_one_before() -> None:

@@ -1,4 +1,4 @@
-"""Products of one size in several types, recorded on one GPU: each projected from another is as long as its own recording."""
+"""Projections against recordings: products in several types on one GPU, fused kernels, and the suite on two GPUs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import pytest
 
 import ncuroof
 from ncuroof.whatif import Target, busy_times, change, fuse, parse_change, parse_target, project
+from tests.whatif.recorded_pairs import Pair, launches, pairs, table
 
+PAGE = Path(__file__).parents[2] / "docs" / "whatif.md"
 FOLDER = Path(__file__).parents[2] / "fixtures" / "h100-80gb-hbm3"
 TOLERANCE = 0.05
 TYPES = {"tf32": 1, "bf16": 2, "fp16": 3, "fp8": 4}
@@ -66,3 +68,40 @@ def test_two_cosines_as_one_kernel_take_what_the_compiled_kernel_takes() -> None
     (name,) = set(busy["short_name"])
     (found,) = project(fuse(busy, name, name), {}, [Target()]).to_dicts()
     assert found["duration_ns"] == pytest.approx(compiled, rel=0.02)
+
+
+@pytest.fixture(scope="module")
+def both_ways() -> tuple[list[Pair], list[Pair]]:
+    h100, h200 = launches("h100-80gb-hbm3", "h200-sxm"), launches("h200", "h100-sxm")
+    return pairs(h100, h200), pairs(h200, h100)
+
+
+def test_the_documentation_says_how_near_projections_between_two_recorded_gpus_came(both_ways) -> None:
+    to, back = both_ways
+    assert len(to) == len(back) == 131
+    assert "\n".join(table(to, back)) in PAGE.read_text(encoding="utf-8")
+
+
+def test_what_dram_bounds_takes_on_the_other_gpu_what_the_range_says(both_ways) -> None:
+    # With all that L2 does as its need, growing with its slices, 7 of 47 and 21 of 40 were inside.
+    for each, least in zip(both_ways, (44, 38), strict=True):
+        assert sum(pair.is_inside for pair in each if pair.here.kind == "DRAM") >= least
+
+
+def test_a_copy_on_another_gpu_is_as_much_faster_as_its_dram(both_ways) -> None:
+    (copy,) = (
+        pair for pair in both_ways[0] if pair.here.name.startswith("void copy_values<float>") and pair.took_ns < 5e5
+    )
+    assert copy.took_ns == 496_576
+    assert copy.here.there_ns[0] == pytest.approx(copy.took_ns, rel=0.01)
+
+
+def test_a_copy_takes_as_long_at_another_sm_clock() -> None:
+    # On an H200 L2 keeps its clock, and DRAM of course: the SMs wait for it at 1.6 GHz as at 1.98.
+    run = ncuroof.read(FOLDER.parent / "h200" / "copy_4-to-l2_thrashing.full.ncu-repz").analyse()
+    ids = run.kernels.filter(short_name="copy_values")["id"]
+    found = run.whatif("same@1.6GHz")
+    for row in found.filter(found["id"].is_in(ids.implode())).iter_rows(named=True):
+        recorded = run.kernels.filter(id=row["id"])["duration_ns"].item()
+        assert (row["duration_ns"], row["least_ns"]) == pytest.approx((recorded, recorded))
+        assert row["limiter"] == "dram"

@@ -193,7 +193,10 @@ def _within(prefix: str, columns: Iterable[str]) -> dict[str, str]:
 
 def _scaling(busy: Document) -> Document:
     """Return how much of a launch's time scales with which peak, for projections; see docs/whatif.md."""
-    names = ("reached_frac", "tensor_precision", "n_blocks", "n_resident_blocks", "shared_bytes_per_block")
+    names = (
+        *("reached_frac", "reached_by_whole_l2_frac", "tensor_precision"),
+        *("n_blocks", "n_resident_blocks", "shared_bytes_per_block"),
+    )
     times = {name.removeprefix(_BUSY): value for name, value in busy.items() if name.startswith(_BUSY)}
     return {"busy_ns": times, **{name: busy[name] for name in names}}
 

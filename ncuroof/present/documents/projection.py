@@ -23,7 +23,7 @@ ASSUMPTIONS = (
     "Traffic, hit rates, instructions and resident blocks per SM are assumed unchanged: a larger L2 may do better, a kernel not "
     "tuned for the GPU may do worse. Where no document states the L2 bandwidth, it is assumed to scale with SMs and clock, and to "
     "be at least that of DRAM where it was not the limit; the shorter end of a range assumes instead that it scales with DRAM "
-    "bandwidth where L2 was the limit, and limits nothing elsewhere.",
+    "bandwidth where L2 was the limit, and limits nothing elsewhere. Stages of L2 that no counter names count for the range alone.",
 )
 
 OF_A_CHANGE = {

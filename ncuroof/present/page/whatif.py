@@ -52,8 +52,8 @@ def scaling(kernel: Record, document: Record) -> list[Any] | None:
     """Return what `whatif.js` works with; None where it is not known.
 
     In order: key of the ratios, busy times in ns in the order of RESOURCES, duration in ns, reached share, whether it waits rather
-    than works, blocks, resident blocks, SMs, shared memory of a block, the time for which tensor instructions read it, and the time
-    that L2's bytes take at DRAM's bandwidth.
+    than works, blocks, resident blocks, SMs, shared memory of a block, the time for which tensor instructions read it, the time
+    that L2's bytes take at DRAM's bandwidth, and the busy time of L2 as a whole with the reached share that it makes.
     """
     known = kernel["scaling"]
     if not known or known["reached_frac"] is None or kernel["duration_ns"] is None:
@@ -65,7 +65,8 @@ def scaling(kernel: Record, document: Record) -> list[Any] | None:
     waits = kernel["verdict"] in WAITING
     operands = _short(known["busy_ns"]["operands"] or 0.0)
     reached, l2_as_dram = _short(known["reached_frac"]), _short(known["busy_ns"]["l2_as_dram"])
-    return [_name(_key(kernel)), busy, kernel["duration_ns"], reached, waits, *shape, operands, l2_as_dram]
+    whole_l2 = [_short(known["busy_ns"]["l2_whole"] or 0.0), _short(known["reached_by_whole_l2_frac"])]
+    return [_name(_key(kernel)), busy, kernel["duration_ns"], reached, waits, *shape, operands, l2_as_dram, *whole_l2]
 
 
 def _key(kernel: Record) -> _Key:
