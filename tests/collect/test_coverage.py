@@ -90,6 +90,7 @@ OF_THE_CHIP = {
     "utilisation.beside_operands",
     "utilisation.l1_beyond",
     "access.async_copy_bytes",
+    "access.async_copy_frac",
     "access.async_sectors_per_lookup",
     "access.bulk_copy_frac",
     "access.wavefronts_per_instruction",

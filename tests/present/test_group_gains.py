@@ -25,8 +25,8 @@ def _copy(duration_ns: float, dram: float) -> dict[str, float]:
 def test_launches_of_a_group_save_what_they_save_together() -> None:
     report = raw_report(_copy(1e6, 70.0), _copy(3e6, 80.0), names=["copy", "copy"])
     (line,) = brief(Reports((report,)).analyse()).kernels
-    # Until DRAM is 98 % busy: 1 - 70 / 98 of 1 ms and 1 - 80 / 98 of 3 ms are 0.837 ms of 4 ms; the longer launch alone has 18.4 %.
-    assert (line.n_launches, line.gain) == (2, "up to 20.9 % of its time")
+    # Until DRAM is 99 % busy: 1 - 70 / 99 of 1 ms and 1 - 80 / 99 of 3 ms are 0.869 ms of 4 ms; the longer launch alone has 19.2 %.
+    assert (line.n_launches, line.gain) == (2, "up to 21.7 % of its time")
 
 
 def test_more_blocks_at_once_save_time_per_unit_of_work_alone() -> None:
