@@ -77,6 +77,7 @@ BREAKDOWN_MEMBERS = [
 
 OF_SOME = (
     "dram__cycles_active",
+    "lts__t_tag_requests",
     "sm__inst_executed_pipe_fp16",
     "sm__inst_executed_pipe_uniform",
     "sm__pipe_tma_cycles_active",
