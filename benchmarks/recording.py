@@ -16,10 +16,11 @@ from ncuroof.collect.report_paths import reports_there
 
 SCRIPT = Path(__file__).parent.parent / "examples" / "train_transformer.py"
 STEP = "10"
+ONE_STEP = "--step 10 --annotate"
 WAYS = {
     "--cover 95%": ["--cover", "95%"],
     "whole run": [],
-    "--step 10 --annotate": ["--step", STEP, "--annotate"],
+    ONE_STEP: ["--step", STEP, "--annotate"],
     "--step 10 --cover 95%": ["--step", STEP, "--cover", "95%"],
 }
 """Options of `ncuroof profile`."""
@@ -54,9 +55,11 @@ def benchmark(folder: Path) -> None:
     for number, (name, options) in enumerate(WAYS.items()):
         ways[name] = _profile(folder / f"{number}.ncu-rep", options)
         print(f"{name}: {ways[name]}", flush=True)  # kept even if the next way fails
-    full_s = first_s + (ways["--step 10"].n_counted - 1) * each_s
+    full_s = first_s + (ways[ONE_STEP].n_counted - 1) * each_s
     rows = [_row(name, way, full_s) for name, way in ways.items()]
-    rows.append([f"ncu --set full of the step, by {N_FULL} launches", f"{full_s:.0f} s", "1.00", *[""] * 5])
+    rows.append(
+        [f"ncu --set full of the step, extrapolated from {1 + N_FULL} launches", f"{full_s:.0f} s", "1.00", *[""] * 5]
+    )
     header = ["command", "takes", "of the full set", "recorded", "counted", "passes", "GPU time", "with replays"]
     print_table(header, rows)
 

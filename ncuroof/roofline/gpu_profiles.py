@@ -49,7 +49,8 @@ _MIG = re.compile(r"(?<!\s)\s+mig\b.*", re.IGNORECASE | re.DOTALL)
 # A driver reports less than the data sheet's capacity: firmware and error correction take up to a tenth of it.
 _VISIBLE_DRAM_FRAC = (0.85, 1.02)
 
-# Channels of a stack may be off: an H200's driver reports 6016 of its 6144 bits. Versions of one name differ by a sixth and more.
+# Channels of a stack may be off: an H200 has 6144 bits, of which its driver reports 6016. Versions of one name differ by a sixth
+# and more.
 _VISIBLE_BUS_FRAC = (0.9, 1.1)
 
 
