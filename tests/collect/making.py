@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from ncuroof.collect.plan import Plan
 from ncuroof.collect.request import Request
 
@@ -27,6 +29,20 @@ def stand_in(folder: Path) -> Path:
     path.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{STAND_IN}" "$@"\n', encoding="utf-8")
     path.chmod(0o755)
     return path
+
+
+def put_torch(folder: Path, monkeypatch: pytest.MonkeyPatch, *, is_installed: bool) -> None:
+    """Give Python programs started from here an empty PyTorch, or hide the installed one from them.
+
+    An empty package is enough for scripts that do not import PyTorch: the counting run only asks whether it is there.
+    """
+    site = folder / "site"
+    site.mkdir()
+    if is_installed:
+        (site / "torch.py").touch()
+    else:
+        (site / "sitecustomize.py").write_text("import sys\nsys.modules['torch'] = None\n", encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(site))
 
 
 NSYSS_LAST_WORDS = """Generating '/tmp/nsys-report-de74.qdstrm'

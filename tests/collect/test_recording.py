@@ -34,7 +34,8 @@ from ncuroof.collect.settings import load_settings
 from ncuroof.collect.signals import forwarding_signals, interrupted_by_signals
 from ncuroof.collect.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from ncuroof.errors import CountsError, NcuNotFoundError, OutputError, ProfileRequestError, ProfilingError
-from tests.collect.making import DEMO, PLAN, ROOT, request, stand_in
+from tests.collect.making import DEMO, PLAN, ROOT, put_torch, request, stand_in
+from tests.support.patience import PATIENCE_S
 
 HELLO = (sys.executable, "-c", "import sys; print('hello'); print('dear', file=sys.stderr)")
 
@@ -129,13 +130,31 @@ def test_a_first_step_without_pytorch_is_told(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize("steps", [Steps(1, 1, of="textwrap:dedent"), Steps(3, 3, of="textwrap:dedent")])
-def test_a_script_without_a_step_is_not_recorded(tmp_path: Path, steps: Steps) -> None:
+def test_a_script_whose_steps_were_never_counted_is_not_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: Steps
+) -> None:
+    put_torch(tmp_path, monkeypatch, is_installed=True)
     script = tmp_path / "script.py"
     script.write_text("print('infers')\n", encoding="utf-8")
     with pytest.raises(ProfilingError, match="the steps were never reached") as error:
         recorder(tmp_path, (str(script),), steps=steps).record()
     assert str(error.value.hint).startswith("the script made no step (textwrap:dedent) in its own process")
     assert not list(tmp_path.glob("*.ncu-rep"))
+
+
+def test_without_pytorch_a_step_that_is_never_reached_is_reported_after_the_only_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    put_torch(tmp_path, monkeypatch, is_installed=False)
+    monkeypatch.delenv("STAND_IN_REPORT")  # ncu leaves no report where the profiler was never started
+    script = tmp_path / "script.py"
+    script.write_text(f"open({str(tmp_path / 'runs')!r}, 'a').write('x')\n", encoding="utf-8")
+    said: list[str] = []
+    with pytest.raises(ProfilingError) as error:
+        recorder(tmp_path, (str(script),), steps=Steps(3, 3, of="textwrap:dedent"), said=said).record()
+    assert "the script's Python has no PyTorch: launches are not counted" in " ".join(said)
+    assert str(error.value.hint).startswith("the script made no step (textwrap:dedent) in its own process")
+    assert (tmp_path / "runs").read_text(encoding="utf-8") == "x"
 
 
 def test_steps_that_are_missing_at_the_end_are_told(tmp_path: Path) -> None:
@@ -147,15 +166,38 @@ def test_steps_that_are_missing_at_the_end_are_told(tmp_path: Path) -> None:
     assert said == ["warning: the script ended after step 6: 3 of the 6 steps of --step 4:9 were seen"]
 
 
-@pytest.mark.parametrize(
-    "script", ["raise ValueError('x')", "import sys; sys.exit(3)", "import os; os.kill(os.getpid(), 11)"]
-)
-def test_a_script_that_fails_in_the_counting_run_does_not_run_again(tmp_path: Path, script: str) -> None:
-    path = tmp_path / "script.py"
-    path.write_text(f"open({str(tmp_path / 'runs')!r}, 'a').write('x')\n{script}", encoding="utf-8")
+FAILING = ["raise ValueError('x')", "import sys; sys.exit(3)", "import os; os.kill(os.getpid(), 11)"]
+
+
+def failing_script(folder: Path, ending: str) -> Path:
+    """Write a script that notes each run in the file `runs` before it fails."""
+    path = folder / "script.py"
+    path.write_text(f"open({str(folder / 'runs')!r}, 'a').write('x')\n{ending}", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("ending", FAILING)
+def test_a_script_that_fails_in_the_counting_run_does_not_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    put_torch(tmp_path, monkeypatch, is_installed=True)
+    path = failing_script(tmp_path, ending)
     with pytest.raises(ProfilingError, match=r"before its launches were counted \(target-failed\)") as error:
         recorder(tmp_path, (str(path),)).record()
     assert "--no-per-shape" in str(error.value.hint)
+    assert (tmp_path / "runs").read_text(encoding="utf-8") == "x"
+
+
+@pytest.mark.parametrize("ending", FAILING)
+def test_without_pytorch_a_failing_script_runs_once_under_ncu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    put_torch(tmp_path, monkeypatch, is_installed=False)
+    monkeypatch.delenv("STAND_IN_REPORT")
+    said: list[str] = []
+    with pytest.raises(ProfilingError, match=r"(before a|no) kernel was recorded"):
+        recorder(tmp_path, (str(failing_script(tmp_path, ending)),), said=said).record()
+    assert "the script's Python has no PyTorch: launches are not counted, and every launch is recorded" in said
     assert (tmp_path / "runs").read_text(encoding="utf-8") == "x"
 
 
@@ -452,7 +494,7 @@ def _until(folder: Path, process: subprocess.Popen[bytes], descriptor: int, text
 
 
 def _until_ncu_profiles(folder: Path) -> None:
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE_S
     while not (folder / "begun").exists():
         assert time.monotonic() < end
         time.sleep(0.02)
@@ -477,7 +519,7 @@ def test_an_interrupt_keeps_what_was_recorded(tmp_path: Path, number: signal.Sig
         os.killpg(process.pid, number)  # a terminal sends Ctrl-C to the whole group
     else:
         process.send_signal(number)  # a batch system to the process that it started
-    output, errors = process.communicate(timeout=20)
+    output, errors = process.communicate(timeout=PATIENCE_S)
     state, n_done, exists = output.decode().split()[-3:]
     assert (state, exists) == ("interrupted", "True")
     assert 0 < int(n_done) < 200
@@ -485,11 +527,11 @@ def test_an_interrupt_keeps_what_was_recorded(tmp_path: Path, number: signal.Sig
 
 
 def test_a_sigterm_to_us_and_then_to_our_group_is_one_interrupt(tmp_path: Path) -> None:
-    with subprocess.Popen(["/bin/sleep", "20"]) as process, forwarding_signals(process):
+    with subprocess.Popen(["/bin/sleep", "1000"]) as process, forwarding_signals(process):
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGTERM)  # as `timeout` sends it once more: while we wait for ncu, nothing ends us
-        assert process.wait(5) == -signal.SIGINT
+        assert process.wait(PATIENCE_S) == -signal.SIGINT
 
 
 def test_under_nohup_a_closed_terminal_ends_nothing() -> None:
@@ -504,7 +546,7 @@ def test_under_nohup_a_closed_terminal_ends_nothing() -> None:
 @pytest.mark.usefixtures("_without_nohup")
 def test_a_closed_terminal_brings_the_earlier_report_back(tmp_path: Path) -> None:
     (tmp_path / "run.ncu-rep").write_bytes(b"precious")
-    waiting = "import time; print('waits', flush=True); time.sleep(30)"
+    waiting = "import time; print('waits', flush=True); time.sleep(1000)"
     script = CLOSED.replace("PROGRAM", repr((sys.executable, "-c", waiting)))
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
@@ -519,7 +561,7 @@ def test_a_closed_terminal_brings_the_earlier_report_back(tmp_path: Path) -> Non
     _until(tmp_path, process, ours, b"waits")
     os.close(ours)  # what is written there is lost from now on
     os.killpg(process.pid, signal.SIGHUP)  # as a terminal sends it
-    assert process.wait(20) == -signal.SIGINT
+    assert process.wait(PATIENCE_S) == -signal.SIGINT
     assert [path.name for path in tmp_path.glob("run*")] == ["run.ncu-rep"]
     assert (tmp_path / "run.ncu-rep").read_bytes() == b"precious"
 
@@ -530,7 +572,7 @@ def test_an_interrupt_that_reached_us_alone_is_passed_on(tmp_path: Path) -> None
     _until(tmp_path, process, process.stdout.fileno(), b"hello")
     _until_ncu_profiles(tmp_path)
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=15)  # left alone the run would take 20 s
+    output, _ = process.communicate(timeout=PATIENCE_S)
     assert output.decode().split()[-3:][::2] == ["interrupted", "True"]
 
 
@@ -547,7 +589,7 @@ def test_on_a_terminal_the_program_sees_a_terminal_and_progress_gives_way(tmp_pa
     seen = b""
     while not re.search(rb"ended \d+ (True|False)", seen):
         seen += os.read(ours, 4096)
-    process.wait(timeout=20)
+    process.wait(timeout=PATIENCE_S)
     os.close(ours)
     assert b"tty\r\n" in seen
     assert b"profiling " in seen
