@@ -16,6 +16,7 @@ import pytest
 
 from ncuroof.resources import read_toml
 from tests.support import demo
+from tests.support.patience import PATIENCE_S
 from tests.support.read_back import Counters, actions
 
 FLOP_OF_PLANTED = (
@@ -98,7 +99,7 @@ def test_ncu_prints_the_planted_values() -> None:
     if not ncu:
         pytest.skip("NVIDIA's ncu is neither in NCUROOF_NCU nor on the PATH")
     command = [ncu, "--import", str(demo.REPORT), "--page", "raw", "--csv", "--print-units", "base"]
-    printed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
+    printed = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE_S).stdout
     rows = list(csv.DictReader(io.StringIO(printed)))[1:]
     assert [row["Kernel Name"].split("(")[0] for row in rows][-4:] == [
         "sgemm_naive_vec4",

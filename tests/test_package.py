@@ -15,6 +15,7 @@ import pytest
 from ncuroof import resources
 from ncuroof._version import __version__
 from tests.support import demo
+from tests.support.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAVY = [
@@ -114,11 +115,11 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     backend = folder / "backend"
     if subprocess.run([sys.executable, "-c", "import hatchling"], capture_output=True, check=False).returncode != 0:
         install = [sys.executable, "-m", "pip", "install", "--quiet", "--target", str(backend), "hatchling>=1.25,<2"]
-        if subprocess.run(install, capture_output=True, timeout=60, check=False).returncode != 0:
+        if subprocess.run(install, capture_output=True, timeout=PATIENCE_S, check=False).returncode != 0:
             pytest.skip("hatchling is neither installed nor to be had from the package index")
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "dist")]
     environment = {**os.environ, "PYTHONPATH": str(backend)}
-    subprocess.run(build, cwd=ROOT, env=environment, capture_output=True, timeout=60, check=True)
+    subprocess.run(build, cwd=ROOT, env=environment, capture_output=True, timeout=PATIENCE_S, check=True)
     (built,) = (folder / "dist").glob("*.whl")
     return built
 
@@ -168,7 +169,7 @@ def test_an_installed_wheel_finds_its_data_and_reports(wheel: Path, tmp_path: Pa
             env=environment,
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE_S,
             check=False,
         )
         assert (done.returncode, done.stderr) == (0, "")

@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.dask_cluster import dask_cluster, wait_for
 from tests.support.many_reports import N_LAUNCHES, write_many
+from tests.support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.cluster
 
@@ -39,7 +40,7 @@ def test_a_killed_program_and_a_killed_worker_lose_and_double_nothing(tmp_path: 
         wait_for(lambda: n_files(dataset) > n_before, "more reports of the dataset")
         cluster.kill(0)
         assert n_files(dataset) < N_REPORTS, "the worker died too late to tell anything"
-        _, said = second.communicate(timeout=60)
+        _, said = second.communicate(timeout=PATIENCE_S)
 
     assert second.returncode == 1, said  # of the bad file alone
     assert "1 of 41 reports could not be ingested" in said
@@ -68,7 +69,7 @@ def test_an_interrupt_ends_it_in_one_line(tmp_path: Path) -> None:
     program = subprocess.Popen([*command, "-q"], stderr=subprocess.PIPE, text=True, start_new_session=True)
     wait_for(lambda: n_files(tmp_path / "dataset") >= FEW, "the first reports of the dataset")
     os.killpg(program.pid, signal.SIGINT)
-    _, said = program.communicate(timeout=60)
+    _, said = program.communicate(timeout=PATIENCE_S)
     assert (program.returncode, said) == (130, "\nncuroof: interrupted\n")
 
 
@@ -79,7 +80,7 @@ def test_so_does_an_interrupt_while_the_workers_start(tmp_path: Path) -> None:
     program = subprocess.Popen([*command, "--workers", "3"], stderr=subprocess.PIPE, text=True, start_new_session=True)
     wait_for(lambda: has_workers(program.pid), "the first worker")
     os.killpg(program.pid, signal.SIGINT)
-    _, said = program.communicate(timeout=60)
+    _, said = program.communicate(timeout=PATIENCE_S)
     assert (program.returncode, said) == (130, "\nncuroof: interrupted\n")
 
 

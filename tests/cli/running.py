@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from ncuroof.cli import main
+from tests.support.patience import PATIENCE_S
 
 
 def run_main(*arguments: str | Path) -> int:
@@ -26,7 +27,7 @@ def run_with_closed_output(*arguments: str | Path) -> tuple[int, bytes]:
     done = subprocess.run(
         ["bash", "-c", f"{words} >&-"],
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         env={**os.environ, "PYTHONPATH": path},
         check=False,
     )

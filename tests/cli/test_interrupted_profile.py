@@ -16,6 +16,7 @@ from ncuroof.cli.recorded import holds_kernel, show_recorded
 from ncuroof.collect.recording import Recording
 from ncuroof.errors import OutputError
 from tests.collect.making import DEMO, ROOT
+from tests.support.patience import PATIENCE_S
 from tests.support.stand_in_ncu import VERSION
 
 WHOLE = DEMO.read_bytes()
@@ -51,14 +52,14 @@ def profiled(folder: Path, n_bytes: int, *options: str, is_killed: bool = False)
         stderr=subprocess.PIPE,
         text=True,
     )
-    end = time.monotonic() + 60
+    end = time.monotonic() + PATIENCE_S
     while not is_killed and not _has_size(folder / "run.ncu-rep", n_bytes):
         assert time.monotonic() < end
         assert process.poll() is None
         time.sleep(0.02)
     if not is_killed:
         os.killpg(process.pid, signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=PATIENCE_S)
     return process.returncode, output, errors
 
 

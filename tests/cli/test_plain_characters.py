@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from ncuroof.cli.plain_characters import ERRORS, replace_what_cannot_be_encoded
+from tests.support.patience import PATIENCE_S
 
 
 @pytest.mark.parametrize(
@@ -37,7 +38,7 @@ def test_what_cannot_be_decoded_stays_an_error() -> None:
 def test_every_command_prints_what_an_ascii_terminal_shows(words: tuple[str, ...]) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run(
-        [sys.executable, "-m", "ncuroof", *words], capture_output=True, timeout=60, env=environment, check=False
+        [sys.executable, "-m", "ncuroof", *words], capture_output=True, timeout=PATIENCE_S, env=environment, check=False
     )
     printed = done.stdout + done.stderr  # whatif prints a usage error, whose REPORT… is not ASCII
     assert printed

@@ -21,6 +21,7 @@ import pytest
 
 from tests.cli.running import run_main
 from tests.support import demo
+from tests.support.patience import PATIENCE_S
 from tests.support.report_writer import METRICS_BY_CHIP, Kernel, write_report
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -51,7 +52,7 @@ def _run(
         [*COMMAND, *map(str, arguments)],
         stdout=stdout,
         stderr=subprocess.PIPE,
-        timeout=60,
+        timeout=PATIENCE_S,
         cwd=ROOT,
         env={**os.environ, **(environment or {})},
         check=False,
@@ -277,7 +278,7 @@ def test_a_reader_that_goes_away_is_no_error(report: Path, arguments: list[str])
 def test_head_gets_its_line(report: Path) -> None:
     command = f"{sys.executable} -m ncuroof report {report} -o - --format json | head -1"
     done = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", command], capture_output=True, timeout=60, cwd=ROOT, check=False
+        ["bash", "-o", "pipefail", "-c", command], capture_output=True, timeout=PATIENCE_S, cwd=ROOT, check=False
     )
     assert (done.stdout, done.stderr) == (b"{\n", b"")
     assert done.returncode in (0, 141)
@@ -304,7 +305,9 @@ def test_closed_streams_are_no_defect(small: Path) -> None:
         (f"{run} -o - --format json 2>&-", 0),
         (f"{run}.absent 2>&-", 1),
     ):
-        done = subprocess.run(["bash", "-c", redirection], capture_output=True, timeout=60, cwd=ROOT, check=False)
+        done = subprocess.run(
+            ["bash", "-c", redirection], capture_output=True, timeout=PATIENCE_S, cwd=ROOT, check=False
+        )
         assert b"Traceback" not in done.stderr, redirection
         assert done.returncode == code, redirection
 
@@ -367,7 +370,7 @@ def _in_terminal(arguments: list[str], environment: dict[str, str]) -> bytes:
             break
         printed += chunk
     os.close(ours)
-    process.wait(60)
+    process.wait(PATIENCE_S)
     return printed
 
 
@@ -392,7 +395,11 @@ main(["report", "none.ncu-rep"])
 )
 def test_interrupting_while_a_command_is_loaded_exits_130(module: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", _INTERRUPTED_IMPORT, module], cwd=ROOT, capture_output=True, timeout=60, check=False
+        [sys.executable, "-c", _INTERRUPTED_IMPORT, module],
+        cwd=ROOT,
+        capture_output=True,
+        timeout=PATIENCE_S,
+        check=False,
     )
     assert (done.returncode, done.stdout, done.stderr.strip()) == (130, b"", b"ncuroof: interrupted")
 
@@ -426,18 +433,20 @@ def test_a_signal_while_reports_are_read_exits_130(name: str, request: pytest.Fi
     report: Path = request.getfixturevalue(name)
     out = report.with_name("out.json")
     # Read so often that the signal, sent when the first was opened, comes long before the last.
-    process = subprocess.Popen(
+    with subprocess.Popen(
         [*COMMAND, "report", "--reader", "nvidia", *([str(report)] * 2000), "-o", str(out)],
         stderr=subprocess.PIPE,
         cwd=ROOT,
-    )
-    deadline = time.monotonic() + 30
-    while not _has_loaded(process.pid, b"_ncu_report"):
-        assert time.monotonic() < deadline, "no report was opened"
-        time.sleep(0.02)
-    time.sleep(0.3)
-    process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=30)
+    ) as process:
+        try:
+            while not _has_loaded(process.pid, b"_ncu_report"):
+                assert process.poll() is None, "no report was opened"
+                time.sleep(0.02)
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=PATIENCE_S)
+        finally:
+            process.kill()  # where the test fails, nothing goes on reading
     assert process.returncode == 130, err
     # A signal inside a destructor makes the interpreter print a note of its own first.
     assert err.strip().endswith(b"ncuroof: interrupted"), err

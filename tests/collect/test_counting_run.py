@@ -22,6 +22,7 @@ from ncuroof.collect.settings import load_settings
 from ncuroof.errors import CountsError, NcuNotFoundError, ProfileRequestError, ProfilingError
 from tests.collect.making import ROOT, request, stand_in_nsys
 from tests.support.nsys_database import Ran, write_database
+from tests.support.patience import PATIENCE_S
 
 HELLO = (sys.executable, "-c", "import sys; print('hello'); print('dear', file=sys.stderr)")
 
@@ -201,11 +202,11 @@ CLEANING = """
 import os, time
 try:
     print(os.getpid(), flush=True)
-    time.sleep(30)
+    time.sleep(1000)
 finally:
     open("cleaned", "w").close()
 """
-STUBBORN = "import os, signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint(os.getpid(), flush=True)\ntime.sleep(30)"
+STUBBORN = "import os, signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nprint(os.getpid(), flush=True)\ntime.sleep(1000)"
 
 
 @pytest.mark.parametrize(("program", "grace_s", "cleans_up"), [(CLEANING, 10, True), (STUBBORN, 0.2, False)])
@@ -228,7 +229,7 @@ def test_what_ends_us_ends_the_program_and_leaves_no_files(
     number = int(process.stdout.readline())
     assert list(temporary.iterdir())
     process.terminate()
-    process.communicate(timeout=20)
+    process.communicate(timeout=PATIENCE_S)
     assert (tmp_path / "cleaned").exists() is cleans_up
     with pytest.raises(ProcessLookupError):
         os.kill(number, 0)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.collect.making import ROOT
+from tests.support.patience import PATIENCE_S
 
 TWICE = """
 import os, subprocess, sys
@@ -36,7 +37,7 @@ def twice(program: str, **more: object) -> bytes:
         [sys.executable, "-c", TWICE, program],
         stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
-        timeout=30,
+        timeout=PATIENCE_S,
         check=True,
         **more,  # type: ignore[call-overload]
     )

@@ -231,9 +231,9 @@ def test_what_failed_is_found_by_its_name_as_recorded() -> None:
 
 def test_thousands_of_numbered_kernels_are_matched_at_once() -> None:
     rows = [{"n": n, "work.flop": 1e9 * (1 + n), "instructions.warp_executed": 1e6 * (1 + n % 7)} for n in range(6000)]
-    begin = time.perf_counter()
+    begin = time.process_time()
     found = list(pairs_of_same_problem(rows, rows[:0:-1]))
-    assert time.perf_counter() - begin < 2
+    assert time.process_time() - begin < 2
     assert all(one["n"] == other["n"] for one, other in found)
     assert len(found) == 5999
 

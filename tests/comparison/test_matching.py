@@ -169,9 +169,9 @@ def test_the_nearest_are_paired_first_as_by_trying_all() -> None:
 @pytest.mark.parametrize("works", [range(1, 6001), [1] * 6000])
 def test_thousands_of_shapes_of_one_kernel_are_matched_at_once(works: Sequence[int]) -> None:
     rows = [{"n": n, "work.flop": 1e9 * work, "instructions.warp_executed": None} for n, work in enumerate(works)]
-    begin = time.perf_counter()
+    begin = time.process_time()
     found = list(pairs(rows, [*reversed(rows), rows[0]]))
-    assert time.perf_counter() - begin < 1  # some 0.1 s; all with all takes a minute
+    assert time.process_time() - begin < 1  # some 0.1 s; all with all takes a minute
     assert len(found) == 6000
 
 

@@ -27,6 +27,7 @@ from ncuroof.ingest.nvidia_module import read_tables
 from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS
 from ncuroof.ingest.result_tables import ResultTables
 from tests.support import demo
+from tests.support.patience import PATIENCE_S
 from tests.support.report_writer import METRICS_BY_CHIP, Kernel, write_report
 
 METRICS = {**METRICS_BY_CHIP["GA100"], "gpu__time_duration.sum": 4096.0}
@@ -252,7 +253,12 @@ def _read_in_a_process(path: Path) -> tuple[str, int]:
         "print(re.search(r'VmHWM:\\s*(\\d+) kB', open('/proc/self/status').read())[1])\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, str(path)], capture_output=True, text=True, timeout=60, cwd=ROOT, check=True
+        [sys.executable, "-c", code, str(path)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        cwd=ROOT,
+        check=True,
     )
     assert done.stderr == ""
     said, peak_kib = done.stdout.strip().rsplit("\n", 1)

@@ -373,18 +373,18 @@ def test_any_columns_are_read_or_refused_by_name(table: Path) -> None:
 )
 def test_absurd_cells_take_no_time_and_are_no_values(table: Path, identity: dict[str, str]) -> None:
     own = IDENTITY | identity
-    start = time.monotonic()
+    start = time.process_time()
     report = _read(table, wide_table([TIMED], identity=[own]))
-    assert time.monotonic() - start < LONGEST_S
+    assert time.process_time() - start < LONGEST_S
     assert report.workloads.height == 1
     assert all(math.isfinite(value) for column in report.counters for value in column.drop_nulls())
 
 
 def test_a_quote_that_is_never_closed_loses_one_row_in_linear_time(table: Path) -> None:
     header, units, row, *_ = wide_table([TIMED]).splitlines(keepends=True)
-    start = time.monotonic()
+    start = time.process_time()
     report = _read(table, header + units + '"0","open\n' + "x\n" * 500_000 + row)
-    assert time.monotonic() - start < LONGEST_S
+    assert time.process_time() - start < LONGEST_S
     assert (report.workloads.height, report.damage) == (1, "1 of its rows are truncated or malformed and lost")
 
 

@@ -15,6 +15,7 @@ import pytest
 
 from ncuroof.ingest import wire
 from ncuroof.ingest.framing import entries, walk
+from tests.support.patience import PATIENCE_S
 from tests.support.report_writer import (
     METRICS_BY_CHIP,
     Device,
@@ -260,7 +261,7 @@ def ncu() -> str:
 def _printed(ncu: str, path: Path, *options: str, workloads: Sequence[Kernel] = WORKLOADS) -> str:
     path.write_bytes(write_report(workloads, SESSION))
     command = [ncu, "--import", str(path), *options]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=120).stdout
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=PATIENCE_S).stdout
 
 
 def _table(printed: str) -> list[dict[str, str]]:

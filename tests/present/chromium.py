@@ -12,6 +12,8 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.support.patience import PATIENCE_S
+
 EXECUTABLE = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 _OPTIONS = (
@@ -125,7 +127,7 @@ class Browser:
         finally:
             self._process.stdin.close()
             self._process.stdout.close()
-            self._process.wait(timeout=20)
+            self._process.wait(timeout=PATIENCE_S)
             self._profile.cleanup()
 
     def _read(self):

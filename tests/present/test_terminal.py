@@ -26,6 +26,7 @@ from ncuroof.present.texts.terminal import print_summary, to_text
 from ncuroof.reading import Reports
 from tests.support import demo
 from tests.support.constructed_counters import kernel
+from tests.support.patience import PATIENCE_S
 from tests.support.report_writer import METRICS_BY_CHIP, Device, Kernel, Session, write_report
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -349,17 +350,21 @@ def _screen(folder: Path, command: str, n_columns: int, n_rows: int) -> list[str
     """Return what a terminal of that size shows, with what has scrolled away, when the command has printed `rc=`."""
     tmux = ["tmux", "-S", str(folder / "tmux"), "-f", "/dev/null"]
     size = ["-x", str(n_columns), "-y", str(n_rows)]
-    subprocess.run([*tmux, "new-session", "-d", *size, f"{command}; exec sleep 100"], check=True, timeout=20)
+    subprocess.run([*tmux, "new-session", "-d", *size, f"{command}; exec sleep 100"], check=True, timeout=PATIENCE_S)
     try:
         for _ in range(600):
             shown = subprocess.run(
-                [*tmux, "capture-pane", "-p", "-S", "-200"], check=True, capture_output=True, text=True, timeout=20
+                [*tmux, "capture-pane", "-p", "-S", "-200"],
+                check=True,
+                capture_output=True,
+                text=True,
+                timeout=PATIENCE_S,
             ).stdout.splitlines()
             if any(line.startswith("rc=") for line in shown):
                 return shown
             time.sleep(0.1)
     finally:
-        subprocess.run([*tmux, "kill-server"], check=True, timeout=20)
+        subprocess.run([*tmux, "kill-server"], check=True, timeout=PATIENCE_S)
     return shown
 
 

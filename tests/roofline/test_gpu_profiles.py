@@ -321,10 +321,10 @@ def test_normalised_names_drop_brands_and_punctuation() -> None:
 
 @pytest.mark.parametrize("name", ["NVIDIA H100" + " " * 60_000 + "x", "NVIDIA H100" + " mig" * 15_000 + "\nx"])
 def test_a_name_of_any_length_is_looked_through_once(name: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert normalise_device_name(name) in {"h100 x", "h100"}
     assert is_partial(name) == ("mig" in name)
-    assert time.perf_counter() - started < 1  # minutes, where each blank is the beginning of a search
+    assert time.process_time() - started < 1  # minutes, where each blank is the beginning of a search
 
 
 # Names that the corpus holds and that no profile may claim, with the reason.

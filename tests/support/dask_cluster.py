@@ -13,7 +13,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-_PATIENCE_SECONDS = 60
+from tests.support.patience import PATIENCE_S
+
 _QUIET = {**os.environ, "DASK_DISTRIBUTED__LOGGING__DISTRIBUTED": "critical"}
 
 
@@ -64,7 +65,7 @@ def dask_cluster(folder: Path, n_workers: int) -> Iterator[DaskCluster]:
             process.wait()
 
 
-def wait_for(condition: Callable[[], bool], what: str, *, patience_seconds: float = _PATIENCE_SECONDS) -> None:
+def wait_for(condition: Callable[[], bool], what: str, *, patience_seconds: float = PATIENCE_S) -> None:
     """Wait until the function returns true."""
     end = time.monotonic() + patience_seconds
     while not condition():
