@@ -4,10 +4,10 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test lint types unit torch bench fixtures record lowest clean
+.PHONY: help setup demo test test-all lint types unit torch bench fixtures record lowest clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
 
 setup: $(READY)  ## create the virtual environment
 
@@ -21,7 +21,14 @@ demo: $(READY)  ## analyse an embedded report of an H200: summary on the termina
 	@cp fixtures/h200/train_transformer.roofline.* out/
 	@$(RUN)/ncuroof report out/train_transformer.roofline.ncu-repz
 
-test: lint types unit  ## everything that CI runs
+test: $(READY)  ## style, types and unit tests: 4 minutes on two cores
+	@echo "make test: style, types and unit tests; about 4 minutes on two cores (make test-all: everything, about 12)"
+	@$(MAKE) --no-print-directory lint types unit
+
+test-all: $(READY)  ## everything: also recordings, damage, Chromium, Dask and what needs PyTorch: 12 minutes
+	@echo "make test-all: style, types and every test; about 12 minutes on two cores"
+	@$(MAKE) --no-print-directory lint types
+	$(RUN)/python -m pytest -n 2
 
 lint: $(READY)  ## style
 	$(RUN)/ruff check .
@@ -30,8 +37,8 @@ lint: $(READY)  ## style
 types: $(READY)  ## types
 	$(RUN)/mypy
 
-unit: $(READY)  ## tests
-	$(RUN)/python -m pytest -n 2
+unit: $(READY)  ## tests, without the long ones
+	$(RUN)/python -m pytest -n 2 -m "not long"
 
 lowest: $(READY)  ## tests of what computes, with the lowest version of each dependency that is allowed
 	$(PYTHON) -m venv $(VENV)-lowest

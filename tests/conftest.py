@@ -1,4 +1,4 @@
-"""What several tests need: where the corpus of other people's reports is, and the scripts of docs/."""
+"""What several tests need: where the corpus of other people's reports is, which tests are long, and the scripts of docs/."""
 
 from __future__ import annotations
 
@@ -6,9 +6,23 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs"))
+settings.register_profile("patient", deadline=None)
+settings.load_profile("patient")  # a deadline of 200 ms fails on a busy machine, whatever the code does
+
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
+NEED_MORE = ("corpus", "oracle", "browser", "cluster")
+"""Markers of tests that need more than Python. `make test` leaves these out as it leaves out the long ones."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m is applied
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests that need more than Python as long, so that `-m "not long"` leaves out both kinds."""
+    for item in items:
+        if any(item.get_closest_marker(name) for name in NEED_MORE):
+            item.add_marker(pytest.mark.long)
 
 
 def corpus_files() -> list[Path]:

@@ -26,7 +26,7 @@ from tests.support.every_unit import every_unit
 from tests.support.raw import raw_report
 from tests.support.report_writer import write_report
 
-QUICK = settings(max_examples=12, deadline=None, derandomize=True, phases=[Phase.explicit, Phase.generate])
+QUICK = settings(max_examples=12, derandomize=True, phases=[Phase.explicit, Phase.generate])
 """A difference says where it is: there is no need to look for a smaller example, which takes minutes."""
 
 
@@ -94,11 +94,13 @@ def difference_of(reports: Sequence[RawReport]) -> list[str]:
     return differences(entries(reports), [entry for report in reports for entry in alone(report)])
 
 
-def test_gpus_of_every_architecture_in_one_analysis_are_told_as_alone(report_of: ReportOf) -> None:
+@pytest.mark.long
+def test_every_gpu_gets_the_same_diagnosis_beside_all_others_as_alone(report_of: ReportOf) -> None:
     assert difference_of([report_of(gpu) for gpu in GPUS]) == []
 
 
-def test_gpus_of_every_architecture_have_the_ceilings_that_they_have_alone(report_of: ReportOf) -> None:
+@pytest.mark.long
+def test_every_gpu_has_the_same_ceilings_beside_all_others_as_alone(report_of: ReportOf) -> None:
     reports = [report_of(gpu) for gpu in GPUS]
     together = Reports(tuple(reports)).analyse().to_dict()
     assert [device["profile"] for device in together["devices"]] == list(GPUS)
@@ -109,11 +111,12 @@ def test_gpus_of_every_architecture_have_the_ceilings_that_they_have_alone(repor
             assert differences(roofs, single[kind], kind) == []
 
 
+@pytest.mark.long
 @QUICK
 @given(
     chosen=st.lists(st.tuples(st.sampled_from(sorted(GPUS)), st.sampled_from(LEFT_OUT)), min_size=2, max_size=5),
 )
-def test_reports_of_any_gpus_and_sections_are_told_as_alone(
+def test_a_report_gets_the_same_diagnosis_beside_reports_of_other_gpus_and_sections(
     report_of: ReportOf, chosen: list[tuple[str, tuple[str, ...]]]
 ) -> None:
     assert difference_of([report_of(gpu, without) for gpu, without in chosen]) == []
@@ -141,13 +144,15 @@ LAUNCHES = [
 ]
 
 
+@pytest.mark.long
 @QUICK
 @given(chosen=st.lists(st.sampled_from(range(len(LAUNCHES))), min_size=2, max_size=5))
-def test_launches_with_few_counters_are_told_as_alone(chosen: list[int]) -> None:
+def test_launches_with_few_counters_get_the_same_diagnosis_beside_each_other(chosen: list[int]) -> None:
     assert difference_of([LAUNCHES[number] for number in chosen]) == []
 
 
-def test_each_launch_with_few_counters_is_told_as_alone_beside_a_full_report(report_of: ReportOf) -> None:
+@pytest.mark.long
+def test_a_launch_with_few_counters_gets_the_same_diagnosis_beside_a_full_report(report_of: ReportOf) -> None:
     # The full report has a column for nearly every counter; for the others it is null, where alone it is not there.
     launches = [each.holds.without(each.needs).report() for trios in TRIOS.values() for each in trios]
     assert difference_of([report_of("h200-sxm"), *launches]) == []
@@ -176,6 +181,7 @@ def partitions(draw: st.DrawFn) -> tuple[list[Mapping[str, float]], list[list[Ma
     return kernels, [kernels[first:last] for first, last in pairwise(bounds)]
 
 
+@pytest.mark.long
 @QUICK
 @given(split=partitions())
 def test_kernels_are_summed_once_however_they_are_split_into_reports(
@@ -195,9 +201,10 @@ def test_kernels_are_summed_once_however_they_are_split_into_reports(
     assert sum(group["duration_ns"] for group in document["groups"]) == pytest.approx(sum(durations))
 
 
+@pytest.mark.long
 @QUICK
 @given(split=partitions())
-def test_kernels_are_told_alike_however_they_are_split_into_reports(
+def test_the_diagnosis_does_not_depend_on_how_kernels_are_split_into_reports(
     split: tuple[list[Mapping[str, float]], list[list[Mapping[str, float]]]],
 ) -> None:
     kernels, parts = split
@@ -232,7 +239,7 @@ SAMPLES = ("smsp__pcsamp_warps_issue_stalled_{}", "smsp__pcsamp_warp_stall_{}")
 
 
 @pytest.mark.parametrize("names", [SAMPLES, SAMPLES[::-1]])
-def test_stall_samples_of_old_and_new_reports_are_told_as_alone(names: Sequence[str]) -> None:
+def test_old_and_new_names_of_stall_samples_can_stand_side_by_side(names: Sequence[str]) -> None:
     reports = [sampled(name) for name in names]
     assert alone(reports[0])[0]["stalls"] == {"long_scoreboard": 0.75, "wait": 0.25}
     assert difference_of(reports) == []
@@ -260,7 +267,7 @@ def test_kernel_without_a_breakdown_borrows_none() -> None:
     assert difference_of([broken_down(), broken_down(*BUSY)]) == []
 
 
-def test_counters_that_tie_are_told_as_alone() -> None:
+def test_counters_that_tie_give_the_same_limiter_beside_other_reports() -> None:
     # Two units equally busy, listed in opposite orders: which comes first must not depend on the other report.
     members = (f"lts__t_sectors{ELAPSED}", f"l1tex__lsuin_requests{ELAPSED}")
     tied = {"gpu__time_duration.sum": 1e6, **THROUGHPUTS, **dict.fromkeys(members, 90.0)}

@@ -135,7 +135,7 @@ SPANS = st.lists(
 
 
 @given(SPANS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_the_parts_are_those_of_a_time_line_painted_by_hand(spans: list[tuple[int, int, str]]) -> None:
     """Each µs is painted with the first kind that runs in it; what stays blank between the first and the last is idle."""
     times = range(min(start for start, _, _ in spans), max(start + length for start, length, _ in spans))

@@ -51,6 +51,7 @@ def _read(path: Path, content: bytes) -> Analysis | NcuroofError:
 # ---- cut ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_report_cut_anywhere_keeps_its_whole_kernels(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "cut.ncu-rep"
     found: dict[int, list[str]] = {}
@@ -73,6 +74,7 @@ def test_a_report_cut_anywhere_keeps_its_whole_kernels(tmp_path: Path, capfd: py
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.long
 def test_what_a_cut_leaves_goes_through_the_whole_chain(tmp_path: Path) -> None:
     path = tmp_path / "cut.ncu-rep"
     for n_bytes in range(1, len(SMALL), 37):
@@ -135,6 +137,7 @@ def _payload_size(header: bytes) -> int:
     return 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("lie", [0, 1, 0x7FFFFFFF, 0xFFFFFFFF, "one less", "one more"])
 def test_no_length_is_believed(tmp_path: Path, lie: int | str) -> None:
     offsets = list(_length_offsets(SMALL))
@@ -165,6 +168,7 @@ def test_counts_that_lie_are_damage_or_harmless(tmp_path: Path, n_results: int) 
         assert f"should have {n_results} entries" in str(result)
 
 
+@pytest.mark.long
 def test_every_byte_of_the_small_report_may_be_wrong(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "wrong.ncu-rep"
     kinds: Counter[str] = Counter()
@@ -194,6 +198,7 @@ def _flipped(content: bytes, chance: random.Random) -> bytes:
     return bytes(flipped)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(4))
 def test_flipped_bits_give_a_named_error_or_an_analysis(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], seed: int
@@ -265,6 +270,7 @@ COUNTERS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("counter", COUNTERS)
 def test_absurd_values_are_analysed(tmp_path: Path, counter: str) -> None:
     kernels = [
