@@ -1,7 +1,8 @@
-"""What several tests need: where the corpus of other people's reports is, which tests are long, and the scripts of docs/."""
+"""Set-up of all tests: settings of the process, which tests are long, where the corpus and the scripts of docs/ are."""
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from hypothesis import settings
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs"))
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")  # a deadline of 200 ms fails on a busy machine, whatever the code does
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    # A shell has programs that it starts in the background ignore Ctrl-C. Tests that interrupt a program need it heeded.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 NEED_MORE = ("corpus", "oracle", "browser", "cluster")
