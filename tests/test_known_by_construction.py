@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ FP64, FP32, FP16 = (1e6, 2e6, 3e6), (4e8, 5e8, 6e8), (7e6, 8e6, 9e6)
 FP32_PACKED = (1e7, 2e7, 3e7)
 DRAM_READ, DRAM_WRITE = 2**24, 2**20
 DURATION_NS = 1_000_000
+Variant = Callable[..., dict[str, Any]]
 
 
 def described(gpu: str) -> Described:
@@ -39,6 +42,41 @@ def described(gpu: str) -> Described:
     )
 
 
+def variants(gpu: str) -> dict[str, Described]:
+    """Return kernels of a GPU, by what is special of each; the one called "everything" uses all units but the tensor cores."""
+    everything, none = described(gpu), dict.fromkeys(("fp64", "fp32", "fp16"), (0, 0, 0))
+    one_precision = {kind: replace(everything, **{**none, kind: (1e6, 2e6, 3e6)}) for kind in none}
+    return {
+        "everything": everything,
+        "tensor": replace(everything, tensor={next(iter(GPUS[gpu].tensor_operations)): 1e10}),
+        "slow": replace(everything, sm_clock_hz=0.9 * GPUS[gpu].sm_clock_hz),
+        **one_precision,
+    }
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, Any]]:
+    """Return the document of a GPU's variants, which stand in one report."""
+
+    @cache
+    def of_gpu(gpu: str) -> dict[str, Any]:
+        path = tmp_path_factory.mktemp("constructed") / "variants.ncu-rep"
+        path.write_bytes(write_report([kernel(each) for each in variants(gpu).values()]))
+        return ncuroof.read(path).analyse().to_dict()
+
+    return of_gpu
+
+
+@pytest.fixture(scope="module")
+def variant(documents: Callable[[str], dict[str, Any]]) -> Variant:
+    """Return the diagnosis of one of a GPU's variants."""
+
+    def of_gpu(gpu: str, name: str = "everything") -> dict[str, Any]:
+        return dict(zip(variants(gpu), documents(gpu)["kernels"], strict=True))[name]
+
+    return of_gpu
+
+
 def analysed(path: Path, description: Described, without: tuple[str, ...] = ()) -> dict[str, Any]:
     path.write_bytes(write_report([kernel(description, without=without)]))
     return ncuroof.read(path).analyse().to_dict()["kernels"][0]
@@ -49,9 +87,8 @@ def gpu(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def test_work_is_what_was_done(gpu: str, tmp_path: Path) -> None:
-    path = next(iter(GPUS[gpu].tensor_operations))
-    work = analysed(tmp_path / "one.ncu-rep", replace(described(gpu), tensor={path: 1e10}))["work"]
+def test_work_is_what_was_done(gpu: str, variant: Variant) -> None:
+    work = variant(gpu, "tensor")["work"]
     # add + mul + 2·fma; halves are packed in twos: 2·add + 2·mul + 4·fma
     assert work["fp64"]["flop"] == pytest.approx(1e6 + 2e6 + 2 * 3e6)
     assert work["fp32"]["flop"] == pytest.approx(4e8 + 5e8 + 2 * 6e8)
@@ -61,19 +98,16 @@ def test_work_is_what_was_done(gpu: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["fp64", "fp32", "fp16"])
-def test_work_of_a_precision_counts_there_alone(gpu: str, kind: str, tmp_path: Path) -> None:
-    none = dict.fromkeys(("fp64", "fp32", "fp16"), (0, 0, 0))
-    one = replace(described(gpu), **{**none, kind: (1e6, 2e6, 3e6)})
-    work = analysed(tmp_path / "one.ncu-rep", one)["work"]
+def test_work_of_a_precision_counts_there_alone(gpu: str, kind: str, variant: Variant) -> None:
+    work = variant(gpu, kind)["work"]
     # 1e6 + 2e6 + 2·3e6, and twice that in packed halves
     flop = 18e6 if kind == "fp16" else 9e6
     assert {name: entry["flop"] for name, entry in work.items() if entry["flop"]} == pytest.approx({kind: flop})
 
 
-def test_roofs_are_those_of_fma_at_the_measured_clock(gpu: str, tmp_path: Path) -> None:
+def test_roofs_are_those_of_fma_at_the_measured_clock(gpu: str, variant: Variant) -> None:
     part = GPUS[gpu]
-    slow = replace(described(gpu), sm_clock_hz=0.9 * part.sm_clock_hz)
-    work = analysed(tmp_path / "one.ncu-rep", slow)["work"]
+    work = variant(gpu, "slow")["work"]
     per_clock = part.n_sms * 0.9 * part.sm_clock_hz
     assert work["fp64"]["peak_flop_per_s"] == pytest.approx(2 * part.dfma_threads * per_clock)
     assert work["fp32"]["peak_flop_per_s"] == pytest.approx(2 * part.ffma_threads * per_clock)
@@ -90,17 +124,15 @@ def test_packed_fp32_adds_two_lanes_to_the_rest(gpu: str, scalar: tuple[float, .
     assert work["fp32"]["flop"] == pytest.approx(add + mul + 2 * fma + 2 * 1e7 + 2 * 2e7 + 4 * 3e7)
 
 
-def test_the_data_sheet_is_found(gpu: str, tmp_path: Path) -> None:
-    path = tmp_path / "one.ncu-rep"
-    path.write_bytes(write_report([kernel(described(gpu))]))
-    (device,) = ncuroof.read(path).analyse().to_dict()["devices"]
+def test_the_data_sheet_is_found(gpu: str, documents: Callable[[str], dict[str, Any]]) -> None:
+    (device,) = documents(gpu)["devices"]
     assert device["profile"] == gpu
     major, minor = GPUS[gpu].capability
     assert device["compute_capability"] == f"{major}.{minor}"
 
 
-def test_traffic_is_what_was_moved(gpu: str, tmp_path: Path) -> None:
-    one = analysed(tmp_path / "one.ncu-rep", described(gpu))
+def test_traffic_is_what_was_moved(gpu: str, variant: Variant) -> None:
+    one = variant(gpu)
     # global loads 200 000 · 8, stores 50 000 · 4, local loads 10 000 · 4 sectors of 32 byte
     assert one["traffic_bytes"]["l1"] == 32 * (1_600_000 + 200_000 + 40_000)
     # what L1 does not hold: 75 % of the loads, half of the local loads, every store
@@ -109,30 +141,30 @@ def test_traffic_is_what_was_moved(gpu: str, tmp_path: Path) -> None:
     assert one["traffic_bytes"]["shared"] == 128 * 400_000
 
 
-def test_dram_traffic_is_what_was_moved(gpu: str, tmp_path: Path) -> None:
-    one = analysed(tmp_path / "one.ncu-rep", described(gpu))
+def test_dram_traffic_is_what_was_moved(gpu: str, variant: Variant) -> None:
+    one = variant(gpu)
     assert one["traffic_bytes"]["dram_read"] == DRAM_READ
     assert one["traffic_bytes"]["dram_write"] == DRAM_WRITE
     assert one["traffic_bytes"]["dram"] == DRAM_READ + DRAM_WRITE
     assert one["bandwidth"]["dram"]["bytes_per_s"] == pytest.approx((DRAM_READ + DRAM_WRITE) / 1e-3)
 
 
-def test_integrated_parts_are_told_to_be_estimated_and_have_the_roof_of_their_data_sheet(tmp_path: Path) -> None:
-    one = analysed(tmp_path / "one.ncu-rep", described("jetson-agx-orin"))
+def test_integrated_parts_are_told_to_be_estimated_and_have_the_roof_of_their_data_sheet(variant: Variant) -> None:
+    one = variant("jetson-agx-orin")
     dram = one["bandwidth"]["dram"]
     # NVIDIA Jetson AGX Orin Series Technical Brief: 204.8 GB/s
     assert (dram["peak_bytes_per_s"], dram["peak_source"], dram["reliable"]) == (204.8e9, "datasheet", False)
     assert {"dram_estimated", "datasheet_peak"} <= set(one["caveats"])
 
 
-def test_intensity_at_dram_is_work_over_traffic(gpu: str, tmp_path: Path) -> None:
-    one = analysed(tmp_path / "one.ncu-rep", described(gpu))
+def test_intensity_at_dram_is_work_over_traffic(gpu: str, variant: Variant) -> None:
+    one = variant(gpu)
     (point,) = [each for each in one["points"] if (each["level"], each["precision"]) == ("dram", "fp32")]
     assert point["intensity_flop_per_byte"] == pytest.approx(2.1e9 / (DRAM_READ + DRAM_WRITE))
 
 
-def test_access_patterns_are_those_described(gpu: str, tmp_path: Path) -> None:
-    access = analysed(tmp_path / "one.ncu-rep", described(gpu))["access"]
+def test_access_patterns_are_those_described(gpu: str, variant: Variant) -> None:
+    access = variant(gpu)["access"]
     if gpu != "v100-sxm2":  # NVIDIA's module gives this chip's ratio in byte/byte, a unit whose scale is not known
         assert access["load_bytes_per_sector"] == pytest.approx(24)
         assert access["store_bytes_per_sector"] == pytest.approx(32)
@@ -142,8 +174,8 @@ def test_access_patterns_are_those_described(gpu: str, tmp_path: Path) -> None:
     assert access["bank_conflict_frac"] == pytest.approx(0.5)
 
 
-def test_stalls_follow(gpu: str, tmp_path: Path) -> None:
-    one = analysed(tmp_path / "one.ncu-rep", described(gpu))
+def test_stalls_follow(gpu: str, variant: Variant) -> None:
+    one = variant(gpu)
     assert one["stalls"]["long_scoreboard"] == pytest.approx(0.4)
     assert sum(one["stalls"].values()) == pytest.approx(1)
 

@@ -168,6 +168,7 @@ def test_the_sums_that_stand_beside_their_parts_do_not_add_to_them(gpu: str, ana
         assert sum(done(work).values()) == pytest.approx(len(parts) * OPERATIONS, rel=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("gpu", GPUS_WITH_SUMS)
 def test_a_sum_alone_is_the_work_and_has_the_dense_roof_of_its_fastest_part(gpu: str, analyse: Analyse) -> None:
     part = GPUS[gpu]
@@ -191,6 +192,7 @@ def test_a_sum_alone_is_the_work_and_has_the_dense_roof_of_its_fastest_part(gpu:
 WITH_SPARSITY = [gpu for gpu, paths in PATHS_BY_GPU.items() if any(path.endswith("_sparsity_on") for path in paths)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("gpu", WITH_SPARSITY)
 def test_sums_over_sparsity_do_not_add_to_their_parts(gpu: str, analyse: Analyse) -> None:
     pairs = [path.removesuffix("_sparsity_on") for path in PATHS_BY_GPU[gpu] if path.endswith("_sparsity_on")]
@@ -209,6 +211,7 @@ def test_sums_over_sparsity_do_not_add_to_their_parts(gpu: str, analyse: Analyse
         assert done(work) == pytest.approx({dense: OPERATIONS, f"{dense}_sparse": 2 * OPERATIONS}, rel=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("gpu", GPUS)
 def test_realtime_twins_count_nothing(gpu: str, analyse: Analyse) -> None:
     paths = PATHS_BY_GPU[gpu]

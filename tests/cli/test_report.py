@@ -427,6 +427,7 @@ def _has_loaded(pid: int, library: bytes) -> bool:
     return False
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="there is no /proc here")
 @pytest.mark.parametrize("name", ["small", "report"], ids=["here", "in processes of its own"])
 def test_a_signal_while_reports_are_read_exits_130(name: str, request: pytest.FixtureRequest) -> None:

@@ -29,7 +29,7 @@ _RUNS = st.lists(_LAUNCHES, min_size=1, max_size=25)
 _GATES = [parse_gate(text) for text in ("time:+0%", "kernel(.*).time:+0%")]
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(_RUNS, st.integers(0, 2**32))
 def test_a_run_is_like_itself_in_any_order(launches: list[dict[str, Any]], seed: int) -> None:
     side = run(*launches)
@@ -45,7 +45,7 @@ def test_a_run_is_like_itself_in_any_order(launches: list[dict[str, Any]], seed:
         assert all(result.has_passed for result in judge(_GATES, compare(side, side)))
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(_RUNS, _RUNS)
 def test_every_group_has_exactly_one_place(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> None:
     before, after = run(*old), run(*new)

@@ -34,6 +34,7 @@ def build(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("suite")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("source", CUDA, ids=lambda path: path.stem)
 def test_a_cuda_program_compiles_and_refuses_a_wrong_call(source: Path, build: Path) -> None:
     tools = Tools("ncu", "nvcc", sys.executable, build, "none", "sm_90")
