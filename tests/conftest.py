@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 from pathlib import Path
@@ -27,6 +28,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if any(item.get_closest_marker(name) for name in NEED_MORE):
             item.add_marker(pytest.mark.long)
+
+
+def pytest_collection_finish() -> None:
+    """Exclude what was collected from garbage collection, which would look at thousands of tests again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 def corpus_files() -> list[Path]:

@@ -146,6 +146,7 @@ def test_a_path_counts_once_in_its_precision_and_under_its_own_roof(
     assert entry["frac"] == pytest.approx(OPERATIONS / (peak * DURATION_NS / 1e9), rel=1e-12)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("gpu", GPUS)
 def test_paths_of_a_precision_add_up(gpu: str, analyse: Analyse) -> None:
     # 1, 2, 3, … times 2^20, so that a path which is counted twice or not at all cannot hide.

@@ -20,6 +20,8 @@ SHARING_MEMORY = ["jetson-agx-orin", "jetson-agx-thor", "gb10"]
 BYTES_PER_S = {"jetson-agx-orin": 204.8e9, "jetson-agx-thor": 273e9, "gb10": 273e9}
 """LPDDR5 and LPDDR5X of the data sheets."""
 
+pytestmark = pytest.mark.long
+
 MISS = "lts__t_sectors_srcunit_tex_{}lookup_miss.sum"
 FILL, MISSED = "lts__d_sectors_fill_sysmem.sum", "lts__t_sectors_aperture_sysmem_lookup_miss.sum"
 STREAMING = {"long_scoreboard": 0.5, "lg_throttle": 0.35}

@@ -17,6 +17,7 @@ OPCODE, LDS, LDG, BRA = 0x1FF, 0x184, 0x181, 0x147
 """Low bits of an instruction, of loads from shared and from global memory, and of a branch, since Volta."""
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
 @pytest.mark.parametrize("architecture", [75, 80, 86, 89, 90])
 @pytest.mark.parametrize(("kernel", "load", "per_pass"), [("shared_read", LDS, 8), ("l2_read", LDG, 4)])

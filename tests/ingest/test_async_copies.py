@@ -258,6 +258,7 @@ SAID = {
 """How many copies each kernel of PROGRAM awaits at once, from its text."""
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
 @pytest.mark.parametrize("architecture", [80, 86, 89, 90, 100, 120])
 def test_what_nvcc_compiles_waits_as_the_program_says(tmp_path: Path, architecture: int) -> None:

@@ -320,6 +320,7 @@ def test_a_newer_file_is_read_as_far_as_it_goes_with_a_word(tmp_path: Path) -> N
 SMALL = write_report([Kernel(name, {**TIMED, "launch__grid_size": 3}) for name in ("first", "second", "third")])
 
 
+@pytest.mark.long
 def test_a_report_cut_anywhere_keeps_its_whole_kernels(tmp_path: Path) -> None:
     path = tmp_path / "cut.ncu-rep"
     n_found = []
@@ -342,6 +343,7 @@ def _n_read(path: Path, reader: ReaderName) -> int:
         return 0
 
 
+@pytest.mark.long
 def test_of_a_report_with_a_wrong_byte_as_much_is_read_as_by_the_module(tmp_path: Path) -> None:
     path = tmp_path / "wrong.ncu-rep"
     differences: Counter[int] = Counter()
@@ -412,6 +414,7 @@ def test_without_the_module_reports_are_read_and_what_is_declined_says_so(
     assert "pip install ncu-report" in str(caught.value.hint)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("reader", ["auto", "native", "nvidia"])
 def test_the_command_line_chooses_the_reader(tmp_path: Path, capsys: pytest.CaptureFixture[str], reader: str) -> None:
     path = _written(tmp_path / "new.ncu-rep", Kernel("k", {**TIMED, UNKNOWN: 1.0}))

@@ -143,6 +143,7 @@ def test_code_that_is_cut_tells_nothing() -> None:
     assert unread_shared_stores(b"", AMPERE) is None
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
 @pytest.mark.parametrize("architecture", [75, 80, 86, 87, 89, 90])
 def test_what_nvcc_compiles_reads_what_the_program_says(tmp_path: Path, architecture: int) -> None:

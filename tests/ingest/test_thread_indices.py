@@ -114,6 +114,7 @@ def test_other_machine_code_tells_nothing() -> None:
     assert unread_in(read(TID_X) + instruction(EXIT)[:5], AMPERE) == ALL - extents("threads x")  # cut
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
 @pytest.mark.parametrize("architecture", [75, 80, 86, 89, 90, 100, 103, 110, 120, 121])
 def test_what_nvcc_compiles_reads_what_the_program_says(tmp_path: Path, architecture: int) -> None:

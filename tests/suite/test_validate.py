@@ -36,6 +36,8 @@ CHAIN = Described(
     warp_instructions=FMA / 32 * 1.03,
 )
 
+pytestmark = pytest.mark.long
+
 
 def folder_with(path: Path, named: dict[str, Described]) -> Path:
     path.mkdir()

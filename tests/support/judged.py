@@ -24,11 +24,18 @@ MORE = {
 """Counters that no description implies, by short name."""
 
 
+_JUDGED: dict[str, dict[str, Any]] = {}
+"""Diagnoses by description: many tests ask for that of the same kernel."""
+
+
 def judged(described: Described, **more: float) -> dict[str, Any]:
     """Return the diagnosis of a kernel from the counters that its description implies and those of MORE that are given."""
-    extra = {MORE[name]: value for name, value in more.items()}
-    report = raw_report(counters(described) | extra, names=[described.name])
-    return Reports((report,)).analyse().to_dict()["kernels"][0]
+    key = repr((described, sorted(more.items())))
+    if key not in _JUDGED:
+        extra = {MORE[name]: value for name, value in more.items()}
+        report = raw_report(counters(described) | extra, names=[described.name])
+        _JUDGED[key] = Reports((report,)).analyse().to_dict()["kernels"][0]
+    return _JUDGED[key]
 
 
 def gains(kernel: dict[str, Any]) -> dict[str, float | None]:
