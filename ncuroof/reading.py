@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ncuroof.analysis import Analysis, PathLike, names_in_short
-from ncuroof.collect.calibration import Calibration
-from ncuroof.collect.counts import Counts, counts_beside
 from ncuroof.diagnosis import diagnose, summarise, unit_weights, weigh
 from ncuroof.errors import ArgumentError, CountsError, ReportNotFoundError, UnknownNameError
 from ncuroof.ingest import READERS, RawReport, ReaderName, open_reports
 from ncuroof.metrics import measure, selection
 from ncuroof.roofline import roofline, sheet_dram_bandwidth
+from ncuroof.sidecars.calibration import Calibration
+from ncuroof.sidecars.counts import Counts, counts_beside
 
 if TYPE_CHECKING:
     from ncuroof.comparison import Comparison, Run
@@ -51,7 +51,7 @@ class Reports:
         Raises:
             CountsError: a file cannot be read, is not a trace, or contains no kernel; or there is not one trace per report.
         """
-        from ncuroof.collect.traces.read import read_trace  # noqa: PLC0415  most reports have no trace
+        from ncuroof.sidecars.traces.read import read_trace  # noqa: PLC0415  most reports have no trace
 
         if len(traces) != len(self.raw):
             found = f"{len(traces)} for {len(self.raw)}"
@@ -67,7 +67,7 @@ class Reports:
         """Return the analysis of all profiled kernels of all reports together.
 
         Args:
-            calibrations: measured peaks of one or several GPUs, from `ncuroof.collect.calibration.read_calibration`; they become
+            calibrations: measured peaks of one or several GPUs, from `ncuroof.sidecars.calibration.read_calibration`; they become
                 roofs in addition to those of counters and data sheets.
 
         Raises:

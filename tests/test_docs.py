@@ -18,8 +18,8 @@ from ncuroof import errors
 from ncuroof.cli.profile import profile
 from ncuroof.cli.program import program
 from ncuroof.collect import reachable_roofs
-from ncuroof.collect.settings import load_settings
 from ncuroof.metrics import load_catalogue
+from ncuroof.ncu.settings import load_settings
 from ncuroof.present.explanations.explain import explain
 from ncuroof.resources import read_profile, read_toml
 from tests.cli.running import run_main

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 import ncuroof
-from ncuroof.collect.calibration import Calibration, ReachedRoof, calibration_json, read_calibration
 from ncuroof.comparison.baseline import baseline_json
 from ncuroof.errors import ArgumentError, ModelError, OutputError, ReportNotFoundError, UnknownNameError, WhatIfError
 from ncuroof.reading import Reports
+from ncuroof.sidecars.calibration import Calibration, ReachedRoof, calibration_json, read_calibration
 from tests.comparison.runs import launch, run
 from tests.support import demo
 from tests.support.lined import lined_report

@@ -20,11 +20,11 @@ from ncuroof._version import __version__
 from ncuroof.batch.dataset import Dataset
 from ncuroof.batch.locations import file_system
 from ncuroof.batch.workers import Workers, connected
-from ncuroof.collect.counts import counts_path
 from ncuroof.errors import ClusterError, NcuroofError, ReportAccessError, ReportNotFoundError
 from ncuroof.fleet import Origin, fleet_rows, of_source
 from ncuroof.ingest.stored import readable, sha256
 from ncuroof.reading import Reports, read
+from ncuroof.sidecars.counts import counts_path
 
 _CHUNK_BYTES = 1 << 20
 _MOST_REPORTS, _LEAST_TASKS = 8, 4

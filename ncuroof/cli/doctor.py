@@ -7,7 +7,7 @@ import click
 from ncuroof.cli.options import common
 from ncuroof.cli.plain_characters import echo
 from ncuroof.collect.doctor import can_profile, examine, this_machine
-from ncuroof.collect.settings import load_settings
+from ncuroof.ncu.settings import load_settings
 from ncuroof.wording import printable
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ncuroof.cli.file_option import STANDARD_OUTPUT
-from ncuroof.collect.counts import counts_path
 from ncuroof.errors import OutputError
+from ncuroof.sidecars.counts import counts_path
 
 
 def keep_inputs(outputs: Iterable[str | Path | None], inputs: Iterable[Path]) -> None:

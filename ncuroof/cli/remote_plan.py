@@ -10,11 +10,11 @@ import click
 from ncuroof.cli.file_option import STANDARD_OUTPUT
 from ncuroof.cli.plain_characters import echo
 from ncuroof.cli.standard_output import files_hold_result
-from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.counting_run import RUNNER, RUNNER_FILES
 from ncuroof.collect.plan import plan_collection
 from ncuroof.collect.recording import Recorder
 from ncuroof.collect.remote import remote_script
+from ncuroof.ncu.file_names import REPORT_SUFFIX
 from ncuroof.present.output import write_whole
 from ncuroof.words import capability_text
 

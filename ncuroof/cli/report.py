@@ -25,7 +25,7 @@ from ncuroof.wording import counted, printable
 if TYPE_CHECKING:
     import polars as pl
 
-    from ncuroof.collect.calibration import Calibration
+    from ncuroof.sidecars.calibration import Calibration
 
 
 @click.command()
@@ -133,6 +133,6 @@ def _warn_of_unused(paths: Sequence[Path], calibrations: Sequence[Calibration], 
 def _read_calibrations(paths: Sequence[Path]) -> list[Calibration]:
     if not paths:
         return []
-    from ncuroof.collect.calibration import read_calibration  # noqa: PLC0415  most runs have no calibration
+    from ncuroof.sidecars.calibration import read_calibration  # noqa: PLC0415  most runs have no calibration
 
     return [read_calibration(path) for path in paths]

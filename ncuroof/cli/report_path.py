@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.programs import Program
 from ncuroof.collect.recording import Recorder
 from ncuroof.collect.report_paths import claimed, free_report
 from ncuroof.errors import OutputError
+from ncuroof.ncu.file_names import REPORT_SUFFIX
 
 _SUFFIXES = (".py", ".pyw", ".sh", ".exe")
 """Suffixes of programs that a report's name drops; anything else after a dot may be a version."""

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncuroof.collect import REPORT_SUFFIX
 from ncuroof.collect.plan import Plan
 from ncuroof.collect.programs import Program
 from ncuroof.collect.request import Request
-from ncuroof.collect.settings import Settings, Version, version_text
 from ncuroof.errors import ProfileRequestError
+from ncuroof.ncu.file_names import REPORT_SUFFIX
+from ncuroof.ncu.settings import Settings, Version, version_text
 
 _BOOST = "--clock-control boost"
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from ncuroof.collect.arguments import files_of_ranks, of_rank
-from ncuroof.collect.counts import Counts
 from ncuroof.collect.failures import RUN_IT_ALONE
 from ncuroof.collect.journal import (
     counted_steps,
@@ -25,11 +24,12 @@ from ncuroof.collect.journal import (
 from ncuroof.collect.programs import Program
 from ncuroof.collect.request import Request, Steps
 from ncuroof.collect.run_without_ncu import run_nsys, run_to_end
-from ncuroof.collect.settings import Settings
-from ncuroof.collect.traces.nsight_systems import read_nsys_trace
-from ncuroof.collect.traces.read import counts_of
-from ncuroof.collect.traces.torch_profiler import timeline_of, trace_events
 from ncuroof.errors import CountsError, ProfileRequestError, ProfilingError
+from ncuroof.ncu.settings import Settings
+from ncuroof.sidecars.counts import Counts
+from ncuroof.sidecars.traces.nsight_systems import read_nsys_trace
+from ncuroof.sidecars.traces.read import counts_of
+from ncuroof.sidecars.traces.torch_profiler import timeline_of, trace_events
 
 RUNNER = Path(__file__).with_name("torch_runner.py")
 RUNNER_FILES = (RUNNER, *map(RUNNER.with_name, ("torch_hooks.py", "torch_steps.py", "torch_tools.py")))

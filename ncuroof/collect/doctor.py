@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ncuroof.collect.installing import command_for_driver, command_for_ncu
-from ncuroof.collect.machine import (
+from ncuroof.errors import NcuNotFoundError
+from ncuroof.ncu.machine import (
     GPU_QUERY,
     NOT_HERE,
     RECORDS_HERE,
@@ -22,8 +23,7 @@ from ncuroof.collect.machine import (
     output_of,
     parse_gpus,
 )
-from ncuroof.collect.settings import Settings, Version, version_text
-from ncuroof.errors import NcuNotFoundError
+from ncuroof.ncu.settings import Settings, Version, version_text
 from ncuroof.words import capability_text
 
 OK, WARNING, FAILED, UNKNOWN = "ok", "warning", "failed", "unknown"

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from ncuroof.collect.ncu_run import Outcome
-from ncuroof.collect.settings import Failure
 from ncuroof.errors import ProfilingError
+from ncuroof.ncu.settings import Failure, known_failure
 
 _MARK = re.compile(r"==(?:ERROR|WARNING)== ")
 _ERROR = "==ERROR== "
@@ -16,12 +16,6 @@ _NOTHING = re.compile(r"No (?:kernels|graphs|ranges) were")
 _LOOK_AT_COMMAND = "--dry-run shows the command, ncuroof doctor checks the machine"
 _LOOK_ABOVE = f"its output is above; {_LOOK_AT_COMMAND}"
 RUN_IT_ALONE = "its output is above; first make it run without ncuroof"
-
-
-def known_failure(messages: Iterable[str], failures: Sequence[Failure]) -> Failure | None:
-    """Return the first of `failures` whose pattern matches one of ncu's messages; None if none does."""
-    said = list(messages)
-    return next((failure for failure in failures if any(failure.pattern.search(line) for line in said)), None)
 
 
 def why_nothing(

@@ -9,7 +9,7 @@ from statistics import median
 from typing import Any
 
 from ncuroof.collect.request import Request, Steps
-from ncuroof.collect.traces.temporal_breakdown import CountedSteps
+from ncuroof.sidecars.traces.temporal_breakdown import CountedSteps
 
 Journal = Sequence[Mapping[str, Any]]
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ncuroof.collect.arguments import Selection, kernel_pattern
-from ncuroof.collect.counts import Counts, KernelCount, covering, functions_of
-from ncuroof.collect.kernel_names import function_name
 from ncuroof.collect.plan import Plan
 from ncuroof.collect.request import Request
-from ncuroof.collect.settings import Settings
 from ncuroof.collect.status_line import clock
-from ncuroof.collect.traces.timeline import WHOLE_GRAPH
 from ncuroof.errors import ProfileRequestError, ProfilingError
+from ncuroof.ncu.kernel_names import function_name
+from ncuroof.ncu.settings import Settings
+from ncuroof.sidecars.counts import Counts, KernelCount, covering, functions_of
+from ncuroof.sidecars.traces.timeline import WHOLE_GRAPH
 
 _APPLICATION_REPLAY = "application"
 

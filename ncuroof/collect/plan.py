@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ncuroof.collect.settings import Settings, Version, version_text
 from ncuroof.errors import ProfileRequestError
+from ncuroof.ncu.settings import Settings, Version, version_text
 
 _EXPLICIT = "roofline"
 """The level that requests single counters by name."""

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ncuroof.collect.interpreters import is_python
-from ncuroof.collect.settings import Launcher, Settings, option_name
 from ncuroof.collect.wrappers import known_command, unwrapped
 from ncuroof.errors import ProfileRequestError
+from ncuroof.ncu.settings import Launcher, Settings, option_name
 
 _SCRIPT_SUFFIX = ".py"
 _MODULE = "-m"

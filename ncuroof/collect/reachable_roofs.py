@@ -15,8 +15,8 @@ from functools import partial
 from statistics import median, quantiles
 from typing import Any
 
-from ncuroof.collect.calibration import Calibration, ReachedRoof
 from ncuroof.collect.compiled_roofs import l2_read, shared_read
+from ncuroof.sidecars.calibration import Calibration, ReachedRoof
 
 _BATCH_S = 0.01
 """Shortest measurement; launch overhead and timer resolution are negligible in it."""

@@ -8,11 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncuroof.collect import machine
 from ncuroof.collect.arguments import Selection, files_of_ranks, ncu_command, of_rank, uncounted_selection
 from ncuroof.collect.counting_run import OTHER_STEPS, RUNNER, CountingRun, step_words
-from ncuroof.collect.counts import Counts, counts_json, counts_path, together
-from ncuroof.collect.failures import known_failure, why_nothing
+from ncuroof.collect.failures import why_nothing
 from ncuroof.collect.journal import Journal, cut_short, read_status, refused, steps_hint
 from ncuroof.collect.launch_selection import select_launches
 from ncuroof.collect.ncu_run import Outcome, run_ncu
@@ -21,10 +19,12 @@ from ncuroof.collect.programs import Program
 from ncuroof.collect.report_paths import look_at_place, reports_there
 from ncuroof.collect.request import Request
 from ncuroof.collect.set_aside import set_aside
-from ncuroof.collect.settings import Settings, Version
 from ncuroof.collect.standard_input import kept_input
-from ncuroof.collect.traces.read import read_trace
 from ncuroof.errors import OutputError, ProfilingError
+from ncuroof.ncu import machine
+from ncuroof.ncu.settings import Settings, Version, known_failure
+from ncuroof.sidecars.counts import Counts, counts_json, counts_path, together
+from ncuroof.sidecars.traces.read import read_trace
 
 _ERROR = "==ERROR=="
 _TAKEN = "report-exists"

@@ -8,10 +8,10 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from ncuroof.collect import REPORT_SUFFIX, REPORT_SUFFIXES, without_suffix
 from ncuroof.collect.arguments import files_of_ranks
-from ncuroof.collect.counts import counts_path
 from ncuroof.errors import OutputError
+from ncuroof.ncu.file_names import REPORT_SUFFIX, REPORT_SUFFIXES, without_suffix
+from ncuroof.sidecars.counts import counts_path
 
 _CLAIM = ".recording"
 """Suffix of the empty file that lies beside a report while it is recorded."""

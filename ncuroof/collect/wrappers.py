@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
-from ncuroof.collect.settings import Settings, Wrapper, option_name
+from ncuroof.ncu.settings import Settings, Wrapper, option_name
 
 _END = "--"
 _MODULE = ("-m", "--module")

@@ -12,7 +12,6 @@ from typing import Any
 
 import polars as pl
 
-from ncuroof.collect.traces.timeline import as_shape
 from ncuroof.comparison.finding_changes import FOUND, FOUND_TYPE
 from ncuroof.comparison.rules import load_comparison_rules
 from ncuroof.comparison.run import COUNTED, Run, Setup, shown_name
@@ -20,6 +19,7 @@ from ncuroof.comparison.signatures import renamed, variant
 from ncuroof.diagnosis import UnrecordedLaunches
 from ncuroof.errors import BaselineError, ReportAccessError, ReportNotFoundError
 from ncuroof.json_files import read_document
+from ncuroof.sidecars.traces.timeline import as_shape
 from ncuroof.words import Verdict
 
 SCHEMA = "ncuroof.baseline/1"

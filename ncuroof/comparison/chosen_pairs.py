@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from ncuroof.collect.kernel_names import function_name
 from ncuroof.comparison.matching import How, Match, Matching, Sureness
 from ncuroof.comparison.run import Run
 from ncuroof.diagnosis.selection import matching_names
 from ncuroof.errors import SelectionError
+from ncuroof.ncu.kernel_names import function_name
 
 _BETWEEN = "="
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import polars as pl
 
-from ncuroof.collect.kernel_names import function_name
 from ncuroof.comparison.run import Run
 from ncuroof.comparison.signatures import texts_without_versions, without_parameters, without_versions
 from ncuroof.metrics.names import differences
+from ncuroof.ncu.kernel_names import function_name
 from ncuroof.wording import shortened
 
 _NAMES = ("name", "short_name")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from ncuroof.collect.kernel_names import UNNAMED
 from ncuroof.metrics.names import GENERIC, ascii_classes
+from ncuroof.ncu.kernel_names import UNNAMED
 
 _LIBRARY_VERSION = ascii_classes(r"\b(?:CUB|THRUST|_V)_\d\d\d\d\d\d\w*::|\b__\d+::")
 """Inline namespaces of NVIDIA's CCCL: version and architectures of CUB and Thrust (`CUB_200200_800_900_NS`, `CUB_300001_SM_900`,

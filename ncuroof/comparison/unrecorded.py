@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ncuroof.collect.kernel_names import same_kernel_key
 from ncuroof.comparison.run import Run
 from ncuroof.comparison.signatures import numbered, texts_without_versions
 from ncuroof.diagnosis import UnrecordedLaunches
+from ncuroof.ncu.kernel_names import same_kernel_key
 
 _Kernel = tuple[str, ...]
 _Shape = tuple[tuple[int, ...], tuple[int, ...]]

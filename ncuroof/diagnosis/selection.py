@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import polars as pl
 
-from ncuroof.collect.kernel_names import function_name
 from ncuroof.errors import SelectionError
+from ncuroof.ncu.kernel_names import function_name
 from ncuroof.wording import first_of, printable, shortened
 
 Tables = TypeVar("Tables")

@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
 
-from ncuroof.collect.traces.idle_places import Place
-from ncuroof.collect.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from ncuroof.resources import profile_file
+from ncuroof.sidecars.traces.idle_places import Place
+from ncuroof.sidecars.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 
 COMPUTATION = "computation"
 _MOST_OF_IT_FRAC = 0.5

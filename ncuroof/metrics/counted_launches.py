@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from ncuroof.collect.counts import KernelCount
-from ncuroof.collect.kernel_names import same_kernel_key
-from ncuroof.collect.predecessors import Predecessor
+from ncuroof.ncu.kernel_names import same_kernel_key
+from ncuroof.sidecars.counts import KernelCount
+from ncuroof.sidecars.predecessors import Predecessor
 
 SAME_LAUNCH = ["source", "key", "grid", "block"]
 """Columns that agree for launches of one kernel and shape of a report."""

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from ncuroof.collect.counts import Counts
 from ncuroof.ingest import RawReport
 from ncuroof.metrics.counted_launches import SAME_LAUNCH, key_of, keys_of
+from ncuroof.sidecars.counts import Counts
 
 QUEUE = ("source", "process_id", "context", "stream")
 _BEFORE = [f"{name}_before" for name in SAME_LAUNCH[1:]]

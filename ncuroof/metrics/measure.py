@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ncuroof.collect.counts import Counts
 from ncuroof.errors import UnitError
 from ncuroof.ingest import CounterSelection, RawReport
 from ncuroof.metrics.catalogue import BREAKDOWNS, DEVICE_NAME, Catalogue, load_catalogue
@@ -25,6 +24,7 @@ from ncuroof.metrics.tensor import tensor_split_error
 from ncuroof.metrics.torch_ranges import range_names
 from ncuroof.metrics.units import scale
 from ncuroof.metrics.work import measure_bandwidth, measure_work
+from ncuroof.sidecars.counts import Counts
 from ncuroof.tables import BANDWIDTH, DEVICES, KERNELS, LINES, WORK, check, finite
 
 _OF_A_GRID = ("launch__grid_", "launch__block_")

@@ -9,7 +9,7 @@ from itertools import zip_longest
 
 import polars as pl
 
-from ncuroof.collect.kernel_names import UNNAMED
+from ncuroof.ncu.kernel_names import UNNAMED
 
 _ASCII_CLASSES = {r"\w": "[0-9A-Za-z_]", r"\d": "[0-9]", r"\b": r"(?-u:\b)"}
 

@@ -7,10 +7,10 @@ from types import MappingProxyType
 
 import polars as pl
 
-from ncuroof.collect.counts import Counts
 from ncuroof.metrics.entries import Neighbours
 from ncuroof.metrics.launch_order import launch_pairs
 from ncuroof.metrics.names import matches
+from ncuroof.sidecars.counts import Counts
 
 _SECTOR_BYTES = 32
 _ELEMENT_RATIOS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)

@@ -7,11 +7,11 @@ from types import MappingProxyType
 
 import polars as pl
 
-from ncuroof.collect.counts import Counts
 from ncuroof.metrics.entries import Neighbours
 from ncuroof.metrics.launch_order import launch_pairs
 from ncuroof.metrics.names import ascii_classes, matches
 from ncuroof.metrics.optimizer_steps import N_TENSORS
+from ncuroof.sidecars.counts import Counts
 
 _SECTOR_BYTES = 32
 _MOST_LAUNCHES = 0.5

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from ncuroof.collect.counts import Counts
 from ncuroof.metrics.attention_parts import attention_parts
 from ncuroof.metrics.catalogue import Catalogue
 from ncuroof.metrics.embedding_gradient import embedding_sort
@@ -15,6 +14,7 @@ from ncuroof.metrics.optimizer_steps import optimizer_parts
 from ncuroof.metrics.pointwise_chains import fusable_share
 from ncuroof.metrics.pointwise_launches import kept_share
 from ncuroof.metrics.unrecorded_launches import IS_RECORDED, with_unrecorded
+from ncuroof.sidecars.counts import Counts
 
 
 def add_surroundings(

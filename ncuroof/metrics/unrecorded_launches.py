@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterator, Mapping
 
 import polars as pl
 
-from ncuroof.collect.counts import Counts
 from ncuroof.metrics.counted_launches import SAME_LAUNCH, key_of, keys_of
 from ncuroof.metrics.launch_order import QUEUE
+from ncuroof.sidecars.counts import Counts
 
 IS_RECORDED = "is_recorded"
 

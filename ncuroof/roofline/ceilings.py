@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
-from ncuroof.collect.calibration import Calibration, best_roofs
 from ncuroof.roofline.gpu_profiles import GpuProfile
+from ncuroof.sidecars.calibration import Calibration, best_roofs
 from ncuroof.tables import BANDWIDTH, CEILINGS, KERNELS, WORK, check, conform
 from ncuroof.words import SLOWER_PATH_SUFFIX, SPARSE_SUFFIX, CeilingSource, MemoryLevel, Precision
 

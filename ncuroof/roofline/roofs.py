@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ncuroof.collect.calibration import Calibration
 from ncuroof.metrics import Measurements
 from ncuroof.roofline.bounds import bound
 from ncuroof.roofline.ceilings import ceilings
@@ -16,6 +15,7 @@ from ncuroof.roofline.gpu_profiles import FP16_ACCUMULATE_SUFFIX, GpuProfile, is
 from ncuroof.roofline.instructions import instruction_ceilings, place_instructions
 from ncuroof.roofline.points import place
 from ncuroof.roofline.roof_shares import by_device, roof_shares
+from ncuroof.sidecars.calibration import Calibration
 from ncuroof.words import MemoryLevel, capability_text
 
 _MOSTLY = 0.5

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import polars as pl
 
-from ncuroof.collect.calibration import Calibration, ReachedRoof
 from ncuroof.roofline.gpu_profiles import FP16_ACCUMULATE_SUFFIX, FP16_ACCUMULATING, GpuProfile, load_profiles
+from ncuroof.sidecars.calibration import Calibration, ReachedRoof
 from ncuroof.words import SPARSE_SUFFIX, MemoryLevel, Precision
 
 AT_THEIR_OWN_CLOCK = (MemoryLevel.DRAM.value,)

@@ -13,10 +13,10 @@ from polars.testing import assert_frame_equal
 from ncuroof.batch.dataset import Dataset
 from ncuroof.batch.ingest import Outcome, Task, ingest, ingest_some
 from ncuroof.batch.workers import Workers
-from ncuroof.collect.counts import Counts, KernelCount, counts_json
 from ncuroof.errors import DatasetError
 from ncuroof.fleet.questions import overview
 from ncuroof.reading import Reports
+from ncuroof.sidecars.counts import Counts, KernelCount, counts_json
 from tests.support.many_reports import small_report
 
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ncuroof.collect.calibration import calibration_json
+from ncuroof.sidecars.calibration import calibration_json
 from tests.cli.running import run_main
 from tests.roofline.test_calibration import H200
 from tests.support import demo

@@ -328,7 +328,7 @@ def test_the_plan_is_for_the_gpus_that_the_program_may_use(
 def test_where_ncu_cannot_be_run_a_plan_can_be_written(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("ncuroof.collect.machine.RECORDS_HERE", False)
+    monkeypatch.setattr("ncuroof.ncu.machine.RECORDS_HERE", False)
     assert run_main("profile", "--no-per-shape", "train.py") == 1
     assert "ncuroof: recording needs Linux, this is Windows\n  hint: use WSL, " in capfd.readouterr().err
     assert run_main("profile", "-q", "--remote-plan", "p.sh", "train.py") == 0

@@ -14,8 +14,8 @@ import pytest
 from ncuroof.collect.arguments import Selection, files_of_ranks, kernel_pattern, ncu_command, report_argument
 from ncuroof.collect.programs import Program
 from ncuroof.collect.request import Request, Steps, refuse_what_is_given
-from ncuroof.collect.settings import load_settings
 from ncuroof.errors import ProfileRequestError
+from ncuroof.ncu.settings import load_settings
 from tests.collect.making import COLLECTION, DEMO, PLAN, request
 from tests.support.ncu import find_ncu, print_page
 

@@ -12,14 +12,14 @@ from typing import Any
 import pytest
 
 from ncuroof.collect.counting_run import RUNNER, CountingRun
-from ncuroof.collect.counts import KernelCount
-from ncuroof.collect.machine import find_nsys
-from ncuroof.collect.predecessors import Predecessor
 from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.request import Steps
 from ncuroof.collect.run_without_ncu import run_nsys
-from ncuroof.collect.settings import load_settings
 from ncuroof.errors import CountsError, NcuNotFoundError, ProfileRequestError, ProfilingError
+from ncuroof.ncu.machine import find_nsys
+from ncuroof.ncu.settings import load_settings
+from ncuroof.sidecars.counts import KernelCount
+from ncuroof.sidecars.predecessors import Predecessor
 from tests.collect.making import ROOT, request, stand_in_nsys
 from tests.support.nsys_database import Ran, write_database
 from tests.support.patience import PATIENCE_S

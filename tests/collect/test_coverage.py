@@ -9,11 +9,11 @@ import polars as pl
 import pytest
 from availability import load_availability
 
-from ncuroof.collect.machine import ncu_version
 from ncuroof.collect.plan import plan_collection
-from ncuroof.collect.settings import load_settings
 from ncuroof.diagnosis.rules import load_rules
 from ncuroof.metrics import load_catalogue
+from ncuroof.ncu.machine import ncu_version
+from ncuroof.ncu.settings import load_settings
 from tests.support.ncu import find_ncu
 
 CAPABILITIES = load_settings().capabilities

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from ncuroof.collect.doctor import Check, Surroundings, can_profile, examine
-from ncuroof.collect.machine import Gpu, find_ncu, find_nsys, ncu_version, output_of, parse_gpus, visible_places
-from ncuroof.collect.settings import load_settings
 from ncuroof.errors import NcuNotFoundError
+from ncuroof.ncu.machine import Gpu, find_ncu, find_nsys, ncu_version, output_of, parse_gpus, visible_places
+from ncuroof.ncu.settings import load_settings
 from tests.support.ncu import find_ncu as find_the_real_ncu
 
 H200 = "NVIDIA H200, 9.0, 570.86.15, Disabled\n"

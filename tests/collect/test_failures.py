@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ncuroof.collect.failures import known_failure, refusal, why_nothing
+from ncuroof.collect.failures import refusal, why_nothing
 from ncuroof.collect.ncu_run import Outcome, run_ncu
 from ncuroof.collect.progress import Progress
-from ncuroof.collect.settings import load_settings
+from ncuroof.ncu.settings import known_failure, load_settings
 from tests.support.ncu import find_ncu
 
 FAILURES = load_settings().failures

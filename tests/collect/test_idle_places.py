@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from ncuroof.collect.traces.host_ranges import innermost, outermost, without_children
-from ncuroof.collect.traces.idle_places import BETWEEN_RANGES, Gap, Place, before, during, half_in_gaps_of
-from ncuroof.collect.traces.temporal_breakdown import Part, TemporalBreakdown, break_down_time
-from ncuroof.collect.traces.timeline import Activity, Call, HostRange
-from ncuroof.collect.traces.torch_profiler import timeline_of
+from ncuroof.sidecars.traces.host_ranges import innermost, outermost, without_children
+from ncuroof.sidecars.traces.idle_places import BETWEEN_RANGES, Gap, Place, before, during, half_in_gaps_of
+from ncuroof.sidecars.traces.temporal_breakdown import Part, TemporalBreakdown, break_down_time
+from ncuroof.sidecars.traces.timeline import Activity, Call, HostRange
+from ncuroof.sidecars.traces.torch_profiler import timeline_of
 from tests.collect.test_temporal_breakdown import BACKWARD, MAIN, PATTERNS, call, ran
 
 

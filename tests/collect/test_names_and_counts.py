@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from ncuroof.collect.counts import (
+from ncuroof.errors import CountsError
+from ncuroof.ncu.kernel_names import function_name, same_kernel_key
+from ncuroof.sidecars.counts import (
     Counts,
     KernelCount,
     count_launches,
@@ -22,12 +24,10 @@ from ncuroof.collect.counts import (
     read_counts,
     together,
 )
-from ncuroof.collect.kernel_names import function_name, same_kernel_key
-from ncuroof.collect.traces.read import read_trace
-from ncuroof.collect.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
-from ncuroof.collect.traces.timeline import Activity, Timeline
-from ncuroof.collect.traces.torch_profiler import timeline_of
-from ncuroof.errors import CountsError
+from ncuroof.sidecars.traces.read import read_trace
+from ncuroof.sidecars.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
+from ncuroof.sidecars.traces.timeline import Activity, Timeline
+from ncuroof.sidecars.traces.torch_profiler import timeline_of
 
 TRACES = Path(__file__).with_name("traces")
 

@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from ncuroof.collect.counts import KernelCount
-from ncuroof.collect.machine import find_nsys
-from ncuroof.collect.predecessors import Predecessor
-from ncuroof.collect.settings import load_settings
-from ncuroof.collect.traces import nsight_systems as nsys_trace
-from ncuroof.collect.traces.nsight_systems import read_nsys_trace
-from ncuroof.collect.traces.read import read_trace
 from ncuroof.errors import CountsError
+from ncuroof.ncu.machine import find_nsys
+from ncuroof.ncu.settings import load_settings
+from ncuroof.sidecars.counts import KernelCount
+from ncuroof.sidecars.predecessors import Predecessor
+from ncuroof.sidecars.traces import nsight_systems as nsys_trace
+from ncuroof.sidecars.traces.nsight_systems import read_nsys_trace
+from ncuroof.sidecars.traces.read import read_trace
 from tests.support.nsys_database import OTHER_PID, PID, Called, Pushed, Ran, fill, write_database
 
 GEMM = "void gemm<float>(T1 *)"

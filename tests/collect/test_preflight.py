@@ -12,8 +12,8 @@ import pytest
 from ncuroof.collect.preflight import preflight
 from ncuroof.collect.recording import Recorder
 from ncuroof.collect.request import Steps
-from ncuroof.collect.settings import load_settings
 from ncuroof.errors import NcuroofError, OutputError, ProfileRequestError, ProfilingError
+from ncuroof.ncu.settings import load_settings
 from tests.collect.test_doctor import machine
 from tests.collect.test_recording import recorder
 from tests.support.ncu import find_ncu

@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from ncuroof.collect.programs import Program, find_program
-from ncuroof.collect.settings import load_settings
 from ncuroof.errors import ProfileRequestError
+from ncuroof.ncu.settings import load_settings
 
 EXECUTABLES = {"python": "/usr/bin/python", "./app": "./app", "train.sh": "/bin/train.sh", "torchrun": "/bin/torchrun"}
 

@@ -21,7 +21,6 @@ import zstandard
 from ncuroof.cli.recorded import holds_kernel
 from ncuroof.collect.arguments import Selection
 from ncuroof.collect.counting_run import CountingRun
-from ncuroof.collect.counts import Counts, KernelCount, counts_path, read_counts
 from ncuroof.collect.journal import steps_hint
 from ncuroof.collect.ncu_lines import WithoutProgress
 from ncuroof.collect.ncu_run import run_ncu
@@ -30,10 +29,11 @@ from ncuroof.collect.recording import Recorder
 from ncuroof.collect.report_paths import free_report, report_named
 from ncuroof.collect.request import Steps
 from ncuroof.collect.set_aside import set_aside
-from ncuroof.collect.settings import load_settings
 from ncuroof.collect.signals import forwarding_signals, interrupted_by_signals
-from ncuroof.collect.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from ncuroof.errors import CountsError, NcuNotFoundError, OutputError, ProfileRequestError, ProfilingError
+from ncuroof.ncu.settings import load_settings
+from ncuroof.sidecars.counts import Counts, KernelCount, counts_path, read_counts
+from ncuroof.sidecars.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from tests.collect.making import DEMO, PLAN, ROOT, put_torch, request, stand_in
 from tests.support.patience import PATIENCE_S
 

@@ -8,8 +8,8 @@ import pytest
 
 from ncuroof.collect.plan import plan_collection
 from ncuroof.collect.request import Request, Steps, checked, parse_cover, parse_steps, split_words
-from ncuroof.collect.settings import load_settings, parse_capability, parse_version
 from ncuroof.errors import ProfileRequestError
+from ncuroof.ncu.settings import load_settings, parse_capability, parse_version
 
 
 @pytest.mark.parametrize(

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ncuroof.collect.settings import load_settings
-from ncuroof.collect.traces.idle_places import Place
-from ncuroof.collect.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown, break_down_time
-from ncuroof.collect.traces.torch_profiler import timeline_of
 from ncuroof.errors import CountsError
+from ncuroof.ncu.settings import load_settings
+from ncuroof.sidecars.traces.idle_places import Place
+from ncuroof.sidecars.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown, break_down_time
+from ncuroof.sidecars.traces.torch_profiler import timeline_of
 
 Event = dict[str, Any]
 PATTERNS = {"collectives": load_settings().collectives, "waiting_calls": load_settings().waiting_calls}

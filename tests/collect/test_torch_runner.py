@@ -20,8 +20,8 @@ import pytest
 
 from ncuroof.collect.counting_run import RUNNER
 from ncuroof.collect.journal import read_status
-from ncuroof.collect.settings import load_settings, option_name
 from ncuroof.collect.torch_tools import Annotations, BatchClock, Counting, ScriptProfilers
+from ncuroof.ncu.settings import load_settings, option_name
 from tests.collect.making import ROOT
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed")

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from ncuroof.collect.traces import torch_profiler as torch_trace
-from ncuroof.collect.traces.read import read_trace
 from ncuroof.errors import CountsError
+from ncuroof.sidecars.traces import torch_profiler as torch_trace
+from ncuroof.sidecars.traces.read import read_trace
 from tests.collect.test_temporal_breakdown import call, ran
 
 

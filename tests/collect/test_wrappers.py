@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from ncuroof.collect.programs import Program, find_program
-from ncuroof.collect.settings import load_settings
 from ncuroof.collect.wrappers import unwrapped
+from ncuroof.ncu.settings import load_settings
 
 SETTINGS = load_settings()
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import ncuroof
-from ncuroof.collect.counts import Counts, KernelCount
 from ncuroof.comparison import compare, judge, parse_gate, run_obstacle, total_ns
 from ncuroof.reading import Reports
+from ncuroof.sidecars.counts import Counts, KernelCount
 from tests.support.raw import raw_report
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "h100-80gb-hbm3"

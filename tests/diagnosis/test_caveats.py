@@ -9,10 +9,10 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ncuroof.collect.counts import Counts, KernelCount
 from ncuroof.diagnosis import load_rules
 from ncuroof.ingest.raw_report import RAW_WORKLOADS, RawReport
 from ncuroof.reading import Reports
+from ncuroof.sidecars.counts import Counts, KernelCount
 from tests.support.raw import raw_report
 
 RULES = load_rules()

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ncuroof.collect.counts import Counts, KernelCount
 from ncuroof.reading import Reports
+from ncuroof.sidecars.counts import Counts, KernelCount
 from tests.support.raw import raw_report
 
 PCT = ".avg.pct_of_peak_sustained_elapsed"

@@ -11,9 +11,9 @@ import pytest
 
 import ncuroof
 from ncuroof.analysis import Analysis
-from ncuroof.collect.counts import Counts, KernelCount
-from ncuroof.collect.predecessors import Predecessor
 from ncuroof.reading import Reports
+from ncuroof.sidecars.counts import Counts, KernelCount
+from ncuroof.sidecars.predecessors import Predecessor
 
 FOLDER = Path(__file__).parents[2] / "fixtures/h100-80gb-hbm3"
 CHAIN = "pointwise_chain"

@@ -9,10 +9,10 @@ import pytest
 
 import ncuroof
 from ncuroof.analysis import Analysis
-from ncuroof.collect.counts import Counts, KernelCount
 from ncuroof.diagnosis import select
 from ncuroof.errors import SelectionError
 from ncuroof.reading import Reports
+from ncuroof.sidecars.counts import Counts, KernelCount
 from tests.support import demo
 from tests.support.constructed import Described
 from tests.support.constructed_counters import kernel

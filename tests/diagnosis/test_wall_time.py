@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from ncuroof.collect.counts import Counts
-from ncuroof.collect.traces.idle_places import Place
-from ncuroof.collect.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from ncuroof.diagnosis.wall_time import wall_time
 from ncuroof.reading import Reports
+from ncuroof.sidecars.counts import Counts
+from ncuroof.sidecars.traces.idle_places import Place
+from ncuroof.sidecars.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from tests.diagnosis.test_weights import COUNTS, LAUNCHES, NAMES
 from tests.support.raw import raw_report
 

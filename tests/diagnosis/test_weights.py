@@ -8,12 +8,12 @@ import polars as pl
 import pytest
 
 from ncuroof.analysis import Analysis
-from ncuroof.collect.counts import Counts, KernelCount
-from ncuroof.collect.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from ncuroof.diagnosis.wall_time import WallTime
 from ncuroof.diagnosis.weights import NotRecorded, UnrecordedLaunches, Weighting
 from ncuroof.present.output_formats import render
 from ncuroof.reading import Reports
+from ncuroof.sidecars.counts import Counts, KernelCount
+from ncuroof.sidecars.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from ncuroof.tables import WEIGHTS
 from tests.support.raw import raw_report
 

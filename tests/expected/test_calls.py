@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 import ncuroof
-from ncuroof.collect.counts import Counts, KernelCount, counts_json, counts_path
 from ncuroof.expected.element_types import element_type
 from ncuroof.expected.ranges import place
+from ncuroof.sidecars.counts import Counts, KernelCount, counts_json, counts_path
 from tests.support.constructed import Accesses, Described
 from tests.support.constructed_counters import kernel
 from tests.support.report_writer import write_report

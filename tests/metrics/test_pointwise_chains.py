@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-from ncuroof.collect.counts import Counts, KernelCount
-from ncuroof.collect.predecessors import Predecessor
 from ncuroof.metrics.catalogue import load_catalogue
 from ncuroof.metrics.pointwise_chains import fusable_share
+from ncuroof.sidecars.counts import Counts, KernelCount
+from ncuroof.sidecars.predecessors import Predecessor
 
 P = "nvjet_sm90_tst_64x512_64x4_2x1_v_bz_TNT"
 SCALE = "void at::native::vectorized_elementwise_kernel<4, at::native::AUnaryFunctor<float>>(int)"

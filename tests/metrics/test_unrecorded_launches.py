@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import polars as pl
 import pytest
 
-from ncuroof.collect.counts import Counts, count_launches
-from ncuroof.collect.traces.timeline import Activity, Timeline
 from ncuroof.metrics.catalogue import load_catalogue
 from ncuroof.metrics.embedding_gradient import embedding_sort
 from ncuroof.metrics.loss_parts import loss_parts
 from ncuroof.metrics.measure import measure
 from ncuroof.metrics.unrecorded_launches import with_unrecorded
+from ncuroof.sidecars.counts import Counts, count_launches
+from ncuroof.sidecars.traces.timeline import Activity, Timeline
 from tests.metrics.test_embedding_gradient import OFFSETS, PARTIALS, ROWS, SCAN, SORT
 from tests.metrics.test_loss_parts import BACKWARD_ONCE, CAST, CAST_BACK, FILL, FORWARD_ONCE, LOSS, LOSS_BACK, PRODUCT
 from tests.support.raw import raw_report

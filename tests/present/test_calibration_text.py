@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ncuroof.collect.calibration import Calibration, ReachedRoof
 from ncuroof.present.texts.calibration import to_text
+from ncuroof.sidecars.calibration import Calibration, ReachedRoof
 
 H100 = Calibration(
     gpu="NVIDIA H100 80GB HBM3",

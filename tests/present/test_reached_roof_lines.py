@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import ncuroof
-from ncuroof.collect.calibration import ReachedRoof
 from ncuroof.present.sentences.reached_roofs import reached_roof_lines
 from ncuroof.present.texts.brief import brief
+from ncuroof.sidecars.calibration import ReachedRoof
 from tests.roofline.test_calibration import H200
 from tests.support import demo
 

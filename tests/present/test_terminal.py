@@ -18,12 +18,12 @@ from rich.cells import cell_len
 import ncuroof
 from ncuroof import wording
 from ncuroof.analysis import Analysis
-from ncuroof.collect.counts import Counts, KernelCount
 from ncuroof.present.output_formats import render
 from ncuroof.present.page.render import render_page
 from ncuroof.present.texts.brief import brief
 from ncuroof.present.texts.terminal import print_summary, to_text
 from ncuroof.reading import Reports
+from ncuroof.sidecars.counts import Counts, KernelCount
 from tests.support import demo
 from tests.support.constructed_counters import kernel
 from tests.support.patience import PATIENCE_S

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import ncuroof
-from ncuroof.collect.calibration import Calibration, ReachedRoof, calibration_json, read_calibration
 from ncuroof.errors import CalibrationError
+from ncuroof.sidecars.calibration import Calibration, ReachedRoof, calibration_json, read_calibration
 from tests.support import demo
 
 H200 = Calibration(

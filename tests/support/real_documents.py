@@ -14,11 +14,6 @@ from click.testing import CliRunner
 import ncuroof
 from ncuroof.analysis import Analysis
 from ncuroof.cli.program import program
-from ncuroof.collect.calibration import Calibration, ReachedRoof, calibration_json
-from ncuroof.collect.counts import Counts, KernelCount, counts_json
-from ncuroof.collect.predecessors import Predecessor
-from ncuroof.collect.traces.idle_places import Place
-from ncuroof.collect.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from ncuroof.comparison import judge, parse_gate
 from ncuroof.comparison.baseline import baseline_json
 from ncuroof.comparison.history import history
@@ -29,6 +24,11 @@ from ncuroof.present.documents.fleet import fleet_document, sql_document
 from ncuroof.present.documents.history import history_document
 from ncuroof.present.documents.projection import projection_document
 from ncuroof.reading import Reports
+from ncuroof.sidecars.calibration import Calibration, ReachedRoof, calibration_json
+from ncuroof.sidecars.counts import Counts, KernelCount, counts_json
+from ncuroof.sidecars.predecessors import Predecessor
+from ncuroof.sidecars.traces.idle_places import Place
+from ncuroof.sidecars.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from ncuroof.whatif import busy_times, parse_target, project
 from tests.fleet.launches import fleet, launch
 from tests.support import demo

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ncuroof.collect.failures import known_failure
-from ncuroof.collect.settings import load_settings
 from ncuroof.errors import ReportEmptyError, ReportFormatError
+from ncuroof.ncu.settings import known_failure, load_settings
 
 _KINDS = ("PROF", "ERROR", "WARNING")
 _MESSAGE = re.compile(rf"==({'|'.join(_KINDS)})== (\S.*)")

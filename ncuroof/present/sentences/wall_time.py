@@ -8,8 +8,8 @@ from math import ceil
 from typing import Annotated
 
 from ncuroof import wording
-from ncuroof.collect.counts import PROFILERS
 from ncuroof.present.analysed import Record
+from ncuroof.sidecars.counts import PROFILERS
 
 _START = {
     "torch.profiler": "start-up and warm-up included; --step N measures a later step",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from ncuroof import wording
-from ncuroof.collect.calibration import Calibration, ReachedRoof
 from ncuroof.roofline import GpuProfile, match_profile
 from ncuroof.roofline.sheet_roofs import sheet_roof, sheet_roof_at_clock
+from ncuroof.sidecars.calibration import Calibration, ReachedRoof
 
 
 def to_text(calibration: Calibration) -> str:

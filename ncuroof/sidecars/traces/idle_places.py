@@ -8,8 +8,8 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from ncuroof.collect.kernel_names import function_name
-from ncuroof.collect.traces.timeline import Activity, Call, HostRange
+from ncuroof.ncu.kernel_names import function_name
+from ncuroof.sidecars.traces.timeline import Activity, Call, HostRange
 
 BETWEEN_RANGES = ""
 """Name for time in which the host was in no range of the trace."""

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass
 
-from ncuroof.collect.traces.timeline import Activity, Shape, Timeline
+from ncuroof.sidecars.traces.timeline import Activity, Shape, Timeline
 
 KernelKey = tuple[str, Shape, Shape]
 """Name, grid and block of a kernel: equal for all launches with one shape."""

@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
-from ncuroof.collect.traces.host_ranges import outermost
-from ncuroof.collect.traces.idle_places import Gap, Place, before, during, half_in_gaps_of
-from ncuroof.collect.traces.timeline import MOST_NS, Activity, Call, Timeline, name_of
+from ncuroof.sidecars.traces.host_ranges import outermost
+from ncuroof.sidecars.traces.idle_places import Gap, Place, before, during, half_in_gaps_of
+from ncuroof.sidecars.traces.timeline import MOST_NS, Activity, Call, Timeline, name_of
 
 _KINDS = ("computation", "communication", "memory")
 """Kinds of GPU work; where they overlap, the first one counts: time with a computation kernel is computation."""

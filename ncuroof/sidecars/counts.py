@@ -17,13 +17,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ncuroof.collect import without_suffix
-from ncuroof.collect.kernel_names import function_name
-from ncuroof.collect.predecessors import KernelKey, Predecessor, kernel_key, predecessors_of, summed
-from ncuroof.collect.traces.temporal_breakdown import TemporalBreakdown
-from ncuroof.collect.traces.timeline import MOST_NS, Shape, Timeline, as_shape
 from ncuroof.errors import CountsError, complaint
 from ncuroof.json_files import MALFORMED, read_document
+from ncuroof.ncu.file_names import without_suffix
+from ncuroof.ncu.kernel_names import function_name
+from ncuroof.sidecars.predecessors import KernelKey, Predecessor, kernel_key, predecessors_of, summed
+from ncuroof.sidecars.traces.temporal_breakdown import TemporalBreakdown
+from ncuroof.sidecars.traces.timeline import MOST_NS, Shape, Timeline, as_shape
 
 SCHEMA = "ncuroof.counts/1"
 _SUFFIX = ".counts.json"

@@ -18,9 +18,10 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ncuroof.collect.machine import find_nsys
-from ncuroof.collect.traces.host_ranges import innermost
-from ncuroof.collect.traces.timeline import (
+from ncuroof.errors import CountsError
+from ncuroof.ncu.machine import find_nsys
+from ncuroof.sidecars.traces.host_ranges import innermost
+from ncuroof.sidecars.traces.timeline import (
     WHOLE_GRAPH,
     Activity,
     Call,
@@ -29,7 +30,6 @@ from ncuroof.collect.traces.timeline import (
     Timeline,
     checked_duration,
 )
-from ncuroof.errors import CountsError
 
 REPORT_SUFFIXES = (".nsys-rep", ".qdrep")
 _SQLITE = b"SQLite format 3\0"

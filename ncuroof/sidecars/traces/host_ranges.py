@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from math import inf
 
-from ncuroof.collect.traces.timeline import HostRange
+from ncuroof.sidecars.traces.timeline import HostRange
 
 _LAST = HostRange("", inf, inf, None)
 """Sentinel: starts when all others have ended."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -269,3 +269,9 @@ def _stanza(entry: Mapping[str, Any]) -> CounterStanza:
         tuple(entry.get("compute_capability", ())),
         parse_version(entry.get("since", "")),
     )
+
+
+def known_failure(messages: Iterable[str], failures: Sequence[Failure]) -> Failure | None:
+    """Return the first of `failures` whose pattern matches one of ncu's messages; None if none does."""
+    said = list(messages)
+    return next((failure for failure in failures if any(failure.pattern.search(line) for line in said)), None)

@@ -10,9 +10,10 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from ncuroof.collect.traces.host_ranges import without_children
-from ncuroof.collect.traces.temporal_breakdown import CountedSteps
-from ncuroof.collect.traces.timeline import (
+from ncuroof.errors import CountsError, complaint, found_json
+from ncuroof.sidecars.traces.host_ranges import without_children
+from ncuroof.sidecars.traces.temporal_breakdown import CountedSteps
+from ncuroof.sidecars.traces.timeline import (
     MOST_NS,
     Activity,
     Call,
@@ -22,7 +23,6 @@ from ncuroof.collect.traces.timeline import (
     checked_duration,
     name_of,
 )
-from ncuroof.errors import CountsError, complaint, found_json
 
 _GZIP = b"\x1f\x8b"
 _STEP = "ProfilerStep#"

@@ -6,13 +6,13 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from ncuroof.collect.counts import Counts, count_launches
-from ncuroof.collect.settings import Settings, load_settings
-from ncuroof.collect.traces.nsight_systems import is_nsys_trace, read_nsys_trace
-from ncuroof.collect.traces.temporal_breakdown import CountedSteps, break_down_time
-from ncuroof.collect.traces.timeline import Timeline
-from ncuroof.collect.traces.torch_profiler import read_torch_trace
 from ncuroof.errors import CountsError
+from ncuroof.ncu.settings import Settings, load_settings
+from ncuroof.sidecars.counts import Counts, count_launches
+from ncuroof.sidecars.traces.nsight_systems import is_nsys_trace, read_nsys_trace
+from ncuroof.sidecars.traces.temporal_breakdown import CountedSteps, break_down_time
+from ncuroof.sidecars.traces.timeline import Timeline
+from ncuroof.sidecars.traces.torch_profiler import read_torch_trace
 
 _RECORD = {
     "torch.profiler": "record it with torch.profiler.profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])",

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncuroof.collect.settings import Version, capability_number, parse_version
 from ncuroof.errors import NcuNotFoundError
+from ncuroof.ncu.settings import Version, capability_number, parse_version
 
 GPU_QUERY = ["nvidia-smi", "--query-gpu=name,compute_cap,driver_version,mig.mode.current", "--format=csv,noheader"]
 """Command whose output `parse_gpus` reads."""
