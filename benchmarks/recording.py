@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.timing import ncu, print_table
-from ncuroof.collect import torch_runner
+from ncuroof.collect.counting_run import RUNNER
 from ncuroof.collect.report_paths import reports_there
 
 SCRIPT = Path(__file__).parent.parent / "examples" / "train_transformer.py"
@@ -99,7 +99,7 @@ def _full_set(folder: Path) -> tuple[float, float]:
         asked = f"--set full --clock-control none --profile-from-start off --launch-count {count}".split()
         runner = [
             sys.executable,
-            torch_runner.__file__,
+            RUNNER,
             *f"--step {STEP} --of optimizer --stop-after --".split(),
             SCRIPT,
         ]

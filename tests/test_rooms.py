@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +20,7 @@ FLOW = [
 
 FOLDERS = {
     "sidecars": ["traces"],
+    "collect": ["runner"],
     "ingest": ["native", "code", "printed", "redaction"],
     "present": ["sentences", "explanations", "documents", "texts", "charts", "page"],
 }
@@ -162,6 +164,15 @@ def test_heavy_modules_are_imported_where_they_are_used(path: Path) -> None:
     for found in _imports(path):
         is_heavy = found.module.split(".")[0] in heavy
         assert not (is_heavy and found.is_at_module_level and not found.is_for_types), found.module
+
+
+def test_the_runner_needs_the_standard_library_alone() -> None:
+    for path in (PACKAGE / "collect/runner").glob("*.py"):
+        for found in _imports(path):
+            top = found.module.split(".")[0]
+            assert top in sys.stdlib_module_names or top == "torch" or found.is_for_types, (
+                f"{path.name}: {found.module}"
+            )
 
 
 @pytest.mark.parametrize("path", MODULES, ids=IDS)

@@ -31,8 +31,8 @@ from ncuroof.sidecars.traces.nsight_systems import read_nsys_trace
 from ncuroof.sidecars.traces.read import counts_of
 from ncuroof.sidecars.traces.torch_profiler import timeline_of, trace_events
 
-RUNNER = Path(__file__).with_name("torch_runner.py")
-RUNNER_FILES = (RUNNER, *map(RUNNER.with_name, ("torch_hooks.py", "torch_steps.py", "torch_tools.py")))
+RUNNER = Path(__file__).parent / "runner" / "runner.py"
+RUNNER_FILES = (RUNNER, *map(RUNNER.with_name, ("hooks.py", "steps.py", "tools.py")))
 _TORCH_TRACE, _NSYS_TRACE, _JOURNAL = ("trace", ".json"), ("trace", ".sqlite"), ("journal", ".jsonl")
 """Stem and suffix of files; the rank goes between them."""
 _LONG_BYTES = 50e6

@@ -200,7 +200,7 @@ def test_a_dry_run_prints_the_command_and_runs_nothing(folder: Path, capfd: pyte
         == 0
     )
     words = shlex.split(capfd.readouterr().out)
-    runner = str(ROOT / "ncuroof/collect/torch_runner.py")
+    runner = str(ROOT / "ncuroof/collect/runner/runner.py")
     assert words == [
         *(str(folder / "tools/ncu"), "--export", "a b"),
         *("--section", "SpeedOfLight", "--section", "WorkloadDistribution", "--section", "LaunchStats", "--section", "Occupancy"),

@@ -20,7 +20,7 @@ import pytest
 
 from ncuroof.collect.counting_run import RUNNER
 from ncuroof.collect.journal import read_status
-from ncuroof.collect.torch_tools import Annotations, BatchClock, Counting, ScriptProfilers
+from ncuroof.collect.runner.tools import Annotations, BatchClock, Counting, ScriptProfilers
 from ncuroof.ncu.settings import load_settings, option_name
 from tests.collect.making import ROOT
 
@@ -350,7 +350,7 @@ def test_an_exception_is_told_as_python_tells_it(run: Callable[[str], Run]) -> N
     assert lines[0] == "Traceback (most recent call last):"
     assert lines[1] == f'  File "{found.folder / "failing.py"}", line 6, in <module>'
     assert lines[-1] == "ValueError: wrong value"
-    assert "torch_runner" not in found.stderr
+    assert "collect/runner" not in found.stderr
 
 
 def test_a_syntax_error_is_the_scripts(run: Callable[[str], Run]) -> None:

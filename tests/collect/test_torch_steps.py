@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ncuroof.collect.torch_steps import Window, count_steps
+from ncuroof.collect.runner.steps import Window, count_steps
 
 
 class BoundAsCompilersDo:

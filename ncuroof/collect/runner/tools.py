@@ -1,6 +1,6 @@
 """Tools that work inside the user's PyTorch process during the wanted steps: profilers, NVTX ranges, and a journal.
 
-`torch_runner.py` loads this file from its own folder, because ncuroof need not be installed in the Python that has PyTorch.
+`runner.py` loads this file from its own folder, because ncuroof need not be installed in the Python that has PyTorch.
 """
 
 from __future__ import annotations

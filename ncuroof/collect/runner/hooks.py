@@ -1,6 +1,6 @@
 """Hooks for the import of a module and the initialisation of CUDA, so that neither happens before the script asks for it.
 
-`torch_runner.py` loads this file from its own folder, because ncuroof need not be installed in the Python that has PyTorch.
+`runner.py` loads this file from its own folder, because ncuroof need not be installed in the Python that has PyTorch.
 """
 
 from __future__ import annotations

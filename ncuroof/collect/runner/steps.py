@@ -1,6 +1,6 @@
 """Counts the steps of a PyTorch script, and starts and stops the tools around the wanted ones.
 
-`torch_runner.py` loads this file from its own folder, because ncuroof need not be installed in the Python that has PyTorch.
+`runner.py` loads this file from its own folder, because ncuroof need not be installed in the Python that has PyTorch.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
-    from ncuroof.collect.torch_tools import Journal, Tool
+    from ncuroof.collect.runner.tools import Journal, Tool
 
 STEP_NAME = "__ncuroof_step__"
 Function = Callable[..., Any]

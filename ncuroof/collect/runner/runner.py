@@ -1,6 +1,6 @@
 """Runs an unchanged PyTorch script and profiles some of its steps; needs only the standard library and the user's PyTorch.
 
-    python torch_runner.py [OPTIONS] -- SCRIPT|-m MODULE [ARGS]
+    python runner.py [OPTIONS] -- SCRIPT|-m MODULE [ARGS]
 
 --step N[:M] puts these steps between cudaProfilerStart and cudaProfilerStop, for `ncu --profile-from-start off`. --of says what a
 step is, and --stop-after ends the script after the last one. --annotate opens NVTX ranges. With --count FILE, PyTorch's profiler
@@ -24,8 +24,8 @@ import types
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ncuroof.collect.torch_steps import Window
-    from ncuroof.collect.torch_tools import Journal, Tool
+    from ncuroof.collect.runner.steps import Window
+    from ncuroof.collect.runner.tools import Journal, Tool
 
 HERE = os.path.abspath(__file__)  # noqa: PTH100  it starts other people's programs: as few imports as possible
 
@@ -37,7 +37,7 @@ def run_script(path: str, *, step_name: str | None, window: Window, steps: Any) 
         path: of the script.
         step_name: function of the script whose calls are steps, or None.
         window: counts the steps.
-        steps: the module `torch_steps`.
+        steps: the module `steps`.
     """
     if os.path.isdir(path):  # noqa: PTH112
         runpy.run_path(path, run_name="__main__")
@@ -108,26 +108,24 @@ def _sibling(name: str) -> Any:
     return module
 
 
-def _tools(options: argparse.Namespace, torch_tools: Any, journal: Journal, after_import: Any) -> list[Tool]:
+def _tools(options: argparse.Namespace, tools: Any, journal: Journal, after_import: Any) -> list[Tool]:
     """Return the tools that the options ask for."""
-    script_profilers = torch_tools.ScriptProfilers()
+    script_profilers = tools.ScriptProfilers()
     if options.count or options.annotate:
         after_import("torch.autograd.profiler", script_profilers.take_over)
-    annotations = [torch_tools.Annotations(script_profilers)] if options.annotate else []
+    annotations = [tools.Annotations(script_profilers)] if options.annotate else []
     if options.count:
-        batches = torch_tools.BatchClock()
+        batches = tools.BatchClock()
         after_import("torch.utils.data.dataloader", batches.watch)
-        return [
-            torch_tools.Counting(options.count, journal, script_profilers, batches, with_operators=options.operators)
-        ]
-    return [*([torch_tools.CudaProfiler()] if options.step else []), *annotations]
+        return [tools.Counting(options.count, journal, script_profilers, batches, with_operators=options.operators)]
+    return [*([tools.CudaProfiler()] if options.step else []), *annotations]
 
 
 def main(words: list[str]) -> None:
     """Run the script or module in `words` (`[OPTIONS] -- SCRIPT|-m MODULE [ARGS]`) with the tools that the options ask for."""
     options, program = _arguments(words)
-    hooks, steps, torch_tools = map(_sibling, ("torch_hooks", "torch_steps", "torch_tools"))
-    journal: Journal = torch_tools.Journal(options.status)
+    hooks, steps, tools = map(_sibling, ("hooks", "steps", "tools"))
+    journal: Journal = tools.Journal(options.status)
     if options.count and importlib.util.find_spec("torch") is None:
         journal.tell("no-torch")
         return
@@ -139,7 +137,7 @@ def main(words: list[str]) -> None:
     window = steps.Window(
         options.step or (1, 0),
         stops_after=options.stop_after,
-        tools=_tools(options, torch_tools, journal, hooks.after_import),
+        tools=_tools(options, tools, journal, hooks.after_import),
         journal=journal,
         when_cuda_begins=hooks.when_cuda_begins,
     )
