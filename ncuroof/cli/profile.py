@@ -19,15 +19,14 @@ from ncuroof.cli.recorded import holds_kernel, show_recorded
 from ncuroof.cli.remote_plan import write_remote_plan
 from ncuroof.cli.report_path import in_a_place_of_its_own, page_to_be, wanted_report
 from ncuroof.collect.doctor import this_machine
-from ncuroof.collect.interpreters import python_named_in, python_of_scripts
 from ncuroof.collect.plan import plan_collection
 from ncuroof.collect.plan_in_words import plan_lines
 from ncuroof.collect.preflight import preflight
-from ncuroof.collect.programs import NamedPython, Program, find_program
+from ncuroof.collect.processes import interrupted_by_signals
+from ncuroof.collect.programs import NamedPython, Program, find_program, python_named_in, python_of_scripts
 from ncuroof.collect.recording import Recorder
 from ncuroof.collect.report_paths import free_report, report_named
 from ncuroof.collect.request import Request, checked, parse_cover, parse_steps, refuse_what_is_given, split_words
-from ncuroof.collect.signals import interrupted_by_signals
 from ncuroof.errors import NcuNotFoundError, ProfileRequestError
 from ncuroof.ncu.machine import find_gpus, find_ncu, find_nsys, ncu_version
 from ncuroof.ncu.settings import Settings, Version, load_settings, parse_capability

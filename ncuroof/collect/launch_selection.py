@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from ncuroof.collect.arguments import Selection, kernel_pattern
 from ncuroof.collect.plan import Plan
+from ncuroof.collect.progress import clock
 from ncuroof.collect.request import Request
-from ncuroof.collect.status_line import clock
 from ncuroof.errors import ProfileRequestError, ProfilingError
 from ncuroof.ncu.kernel_names import function_name
 from ncuroof.ncu.settings import Settings

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import shlex
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from ncuroof.collect.arguments import Selection, ncu_command
 from ncuroof.collect.doctor import FAILED, PERMISSION, Surroundings, examine
 from ncuroof.collect.failures import refusal
-from ncuroof.collect.interpreters import is_python
-from ncuroof.collect.programs import Program
+from ncuroof.collect.programs import Program, is_python
 from ncuroof.collect.recording import Recorder
 from ncuroof.collect.request import Steps
-from ncuroof.collect.script_functions import functions_in
 from ncuroof.errors import ProfileRequestError, ProfilingError
 
 _PATIENCE_S = 60.0
@@ -28,6 +28,8 @@ _OF_NOTHING = ("program-never-used-cuda", "replay-failed")
 
 _ASKED_OF_NCU = ("ncu", "driver")
 """Checks of `doctor` left to ncu itself, which knows better: nvidia-smi can be missing although the driver is there."""
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
 def preflight(recorder: Recorder, machine: Surroundings) -> None:
@@ -150,3 +152,19 @@ def _ask_ncu(recorder: Recorder) -> None:
         error = refusal(done.stdout + done.stderr, recorder.settings.failures, passed_over)
         if error is not None:
             raise error
+
+
+def functions_in(script: Path) -> list[str] | None:
+    """Return the functions in a script, nested ones as `Trainer.step` or `main.step`; None if it cannot be read or parsed."""
+    try:
+        return list(_functions(ast.parse(script.read_bytes()), ""))
+    except (OSError, SyntaxError, ValueError, RecursionError):
+        return None
+
+
+def _functions(node: ast.AST, within: str) -> Iterator[str]:
+    for child in ast.iter_child_nodes(node):
+        name = f"{within}{child.name}" if isinstance(child, _SCOPES) else ""
+        if name and not isinstance(child, ast.ClassDef):
+            yield name
+        yield from _functions(child, f"{name}." if name else within)

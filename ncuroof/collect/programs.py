@@ -1,14 +1,23 @@
-"""Takes apart the program to profile: which Python runs a script, where the runner goes, where a launcher's options end."""
+"""Takes apart the program to profile: which Python runs a script, where the runner goes, where a launcher's options end.
+
+A command may stand before the program (`uv run`, `env`, `numactl`). A script's Python is the one that its first line names, or the
+one that has the user's packages.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import re
+import shlex
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple, TypeVar
 
-from ncuroof.collect.interpreters import is_python
-from ncuroof.collect.wrappers import known_command, unwrapped
 from ncuroof.errors import ProfileRequestError
-from ncuroof.ncu.settings import Launcher, Settings, option_name
+from ncuroof.ncu.settings import Launcher, Settings, Wrapper, option_name
 
 _SCRIPT_SUFFIX = ".py"
 _MODULE = "-m"
@@ -22,6 +31,22 @@ _PYTHONS_ENDING = "cmWXQ"
 _PYTHONS_LONG_WITH_VALUE = ("--check-hash-based-pycs",)
 Find = Callable[[str], str | None]
 NamedPython = Callable[[str], Sequence[str]]
+
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
+"""Of a variable, which `env` takes before the command."""
+
+_Known = TypeVar("_Known")
+
+_PYTHON = re.compile(r"python[\d.]*[a-z]?")
+_LONGEST_BEGINNING = 1024
+_THROUGH_SHELL = re.compile(r"""^'''exec' (?:"([^"]+)"|(\S+)) """)
+"""Second line of a script whose interpreter's path is too long for `#!`, or has spaces, as pip and uv write it."""
+
+_OF_A_TOOL = ("pipx_metadata.json", "uv-receipt.toml")
+"""Files in environments that hold nothing but one command: those of pipx and of `uv tool install`."""
+
+_OF_UVX = re.compile(r"archive-v\d+")
+"""Folder of uv's cache in which the environments of uvx lie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,3 +251,87 @@ def _with_own_program(
         return wanted, rest
     is_module = len(without_module) < len(options)
     return wanted, (python, "-u", *([_MODULE] if is_module else []), *rest)
+
+
+class Wrapped(NamedTuple):
+    """A command behind its wrapper.
+
+    Attributes:
+        wrapper: the words of the wrapper with its options.
+        words: the command with its arguments.
+        own_python: the command finds its Python in another environment than ncuroof's.
+    """
+
+    wrapper: tuple[str, ...]
+    words: tuple[str, ...]
+    own_python: bool
+
+
+def unwrapped(words: Sequence[str], settings: Settings) -> Wrapped | None:
+    """Return the command that a known wrapper runs; None if the words call no such wrapper, or it runs nothing.
+
+    In an environment of its own, a script is a command as well: `uv run train.py` is a call of Python, as is `uv run -m train`.
+
+    Args:
+        words: a command and its arguments.
+        settings: of profiles/collect.toml.
+    """
+    n_words, wrapper = known_command(words, settings.wrappers)
+    if wrapper is None:
+        return None
+    place, is_module = _first_of_command(words, n_words, wrapper)
+    if place >= len(words):
+        return None
+    command = ("python", "-m", *words[place + 1 :]) if is_module else tuple(words[place:])
+    return Wrapped(tuple(words[:place]), command, wrapper.own_python)
+
+
+def known_command(words: Sequence[str], known: Mapping[str, _Known]) -> tuple[int, _Known | None]:
+    """Return how many of the first words call a command that is in `known`, and its entry; 0 and None if none is called."""
+    for n_words in (1, 2):
+        found = known.get(" ".join((Path(words[0]).name, *words[1:n_words])))
+        if found is not None:
+            return n_words, found
+    return 0, None
+
+
+def _first_of_command(words: Sequence[str], place: int, wrapper: Wrapper) -> tuple[int, bool]:
+    """Return the index of the command's first word, and whether that is an option with which the wrapper runs a Python module."""
+    while place < len(words) and (words[place].startswith("-") or _ASSIGNMENT.fullmatch(words[place])):
+        if words[place] == _END:
+            return place + 1 + wrapper.n_words, False
+        name = option_name(words[place])
+        if wrapper.own_python and words[place] in _MODULES and name not in wrapper.values:
+            return place, True
+        place += 2 if name in wrapper.values and words[place].startswith("-") else 1
+    return place + wrapper.n_words, False
+
+
+def is_python(word: str) -> bool:
+    """Return whether a command's first word calls Python."""
+    return _PYTHON.fullmatch(Path(word).name) is not None
+
+
+def python_named_in(script: str) -> tuple[str, ...]:
+    """Return the Python, with its options, that a script's `#!` line names; empty if it names none or cannot be read."""
+    try:
+        with open(script, "rb") as file:  # noqa: PTH123  Path.open raises for a word that holds a null character
+            first, second, *_ = (*file.read(_LONGEST_BEGINNING).decode("utf-8", "replace").split("\n"), "")
+        words = shlex.split(first.removeprefix("#!")) if first.startswith("#!") else []
+    except (OSError, ValueError):
+        return ()
+    if words and Path(words[0]).name == "sh" and (through := _THROUGH_SHELL.match(second)):
+        words = [through[1] or through[2]]
+    if words and Path(words[0]).name == "env":
+        words = [word for word in words[1:] if word != "-S"]
+    return tuple(words) if words and is_python(words[0]) else ()
+
+
+def python_of_scripts(environment: Mapping[str, str]) -> str:
+    """Return the Python that runs ncuroof; where ncuroof has an environment to itself, the first one of PATH outside of that."""
+    prefix = Path(sys.prefix)
+    if _OF_UVX.fullmatch(prefix.parent.name) or any((prefix / name).exists() for name in _OF_A_TOOL):
+        folders = environment.get("PATH", os.defpath).split(os.pathsep)
+        outside = os.pathsep.join(folder for folder in folders if prefix not in (Path(folder), *Path(folder).parents))
+        return shutil.which("python", path=outside) or shutil.which("python3", path=outside) or sys.executable
+    return sys.executable

@@ -1,10 +1,13 @@
-"""A recording from beginning to end: count launches where that pays, run ncu, keep the reports, explain failures."""
+"""A recording from beginning to end: count launches where that pays, run ncu, keep the reports, explain failures.
+
+A report that is replaced is set aside until the new one is complete.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,11 +18,10 @@ from ncuroof.collect.journal import Journal, cut_short, read_status, refused, st
 from ncuroof.collect.launch_selection import select_launches
 from ncuroof.collect.ncu_run import Outcome, run_ncu
 from ncuroof.collect.plan import Plan
+from ncuroof.collect.processes import kept_input
 from ncuroof.collect.programs import Program
 from ncuroof.collect.report_paths import look_at_place, reports_there
 from ncuroof.collect.request import Request
-from ncuroof.collect.set_aside import set_aside
-from ncuroof.collect.standard_input import kept_input
 from ncuroof.errors import OutputError, ProfilingError
 from ncuroof.ncu import machine
 from ncuroof.ncu.settings import Settings, Version, known_failure
@@ -32,6 +34,9 @@ _CUT_OFF = "replay-failed"
 """Failure that ncu also reports for the kernel it was replaying when interrupted: `Failed to profile` (2025.3.1)."""
 _NEARLY_ALL = 0.95
 """Share of planned launches from which a shortfall is not reported: autotuning and input lengths change a few from run to run."""
+
+_ASIDE = ".before"
+"""Suffix of a file that was moved aside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,3 +310,41 @@ def _longest_journal(status: Path) -> Journal:
     """Return the runner's journal, with ranks the longest one."""
     journals = [status, *files_of_ranks(status.name, "", list(status.parent.iterdir())).values()]
     return max(map(read_status, journals), key=len)
+
+
+@contextlib.contextmanager
+def set_aside(paths: Sequence[Path], *, is_replaced: Callable[[], bool]) -> Iterator[None]:
+    """Move files aside for the length of a block; delete them when it succeeds, and move them back when it fails.
+
+    Args:
+        paths: of the files.
+        is_replaced: returns whether something has taken their place. If the block fails although it has, they stay aside.
+
+    Raises:
+        OutputError: a file cannot be moved, or one set aside by an earlier run is still there; no file stays moved.
+    """
+    aside_by_path = {path: path.with_name(path.name + _ASIDE) for path in paths}
+    for aside in aside_by_path.values():
+        if aside.exists():
+            raise OutputError(
+                f"{aside}: left behind by an earlier run that failed or was killed",
+                hint="rename it to keep it, or delete it",
+            )
+    with contextlib.ExitStack() as moved_back:
+        for path, aside in aside_by_path.items():
+            try:
+                path.replace(aside)
+            except OSError as error:
+                raise OutputError(
+                    f"{path}: cannot be replaced: {error.strerror}", hint="choose another name with -o"
+                ) from error
+            moved_back.callback(aside.replace, path)
+        try:
+            yield
+        except BaseException:
+            if is_replaced():
+                moved_back.pop_all()
+            raise
+        moved_back.pop_all()
+    for aside in aside_by_path.values():
+        aside.unlink(missing_ok=True)

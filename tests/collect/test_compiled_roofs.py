@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ncuroof.collect.compiled_roofs import _SOURCE, l2_read, shared_read
+from ncuroof.collect.reachable_roofs import _SOURCE, l2_read, shared_read
 from ncuroof.ingest.code.elf import Image
 
 OPCODE, LDS, LDG, BRA = 0x1FF, 0x184, 0x181, 0x147

@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from ncuroof.collect.counting_run import RUNNER, CountingRun
+from ncuroof.collect.counting_run import RUNNER, CountingRun, run_nsys
 from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.request import Steps
-from ncuroof.collect.run_without_ncu import run_nsys
 from ncuroof.errors import CountsError, NcuNotFoundError, ProfileRequestError, ProfilingError
 from ncuroof.ncu.machine import find_nsys
 from ncuroof.ncu.settings import load_settings
@@ -139,7 +138,7 @@ def test_without_nsys_a_program_is_not_counted() -> None:
 
 RELAYED = """
 import sys
-from ncuroof.collect.run_without_ncu import run_nsys
+from ncuroof.collect.counting_run import run_nsys
 sys.exit(run_nsys([sys.executable, "-c", sys.argv[1]]))
 """
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ncuroof.collect.installing import command_for_driver, command_for_ncu
+from ncuroof.collect.doctor import command_for_driver, command_for_ncu
 from tests.collect.test_doctor import checks
 
 RELEASES = {

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ncuroof.collect.interpreters import python_named_in, python_of_scripts
+from ncuroof.collect.programs import python_named_in, python_of_scripts
 
 
 @pytest.mark.parametrize(

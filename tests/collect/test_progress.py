@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ncuroof.collect.progress import Progress, ProgressReader
-from ncuroof.collect.status_line import StatusLine, clock, progress_text
+from ncuroof.collect.progress import Progress, ProgressReader, StatusLine, clock, progress_text
 
 # Lines of public logs: 2021, 2024, and one with the number of launches to come.
 LOG = """==PROF== Connected to process 367502 (/usr/bin/python3.10)

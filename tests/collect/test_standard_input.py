@@ -16,8 +16,8 @@ from tests.support.patience import PATIENCE_S
 
 TWICE = """
 import os, subprocess, sys
-from ncuroof.collect.run_without_ncu import run_to_end
-from ncuroof.collect.standard_input import from_the_beginning, kept_input
+from ncuroof.collect.counting_run import run_to_end
+from ncuroof.collect.processes import from_the_beginning, kept_input
 os.read(0, 2)  # what was read before us is nobody's
 same = lambda one, other: (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
 words = [sys.executable, "-c", sys.argv[1]]

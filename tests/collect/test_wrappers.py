@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.collect.programs import Program, find_program
-from ncuroof.collect.wrappers import unwrapped
+from ncuroof.collect.programs import Program, find_program, unwrapped
 from ncuroof.ncu.settings import load_settings
 
 SETTINGS = load_settings()

@@ -1,18 +1,28 @@
-"""Gives a program that runs several times the same standard input each time."""
+"""Starts child processes, writes their output on, and ends them properly.
+
+A program that runs several times gets the same standard input each time. SIGTERM and SIGHUP act as Ctrl-C: the child is interrupted
+first, so that it can close its report.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import errno
+import math
 import os
+import signal
 import socket
 import stat
+import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO
+
+from ncuroof.errors import NcuNotFoundError
 
 _STDIN = 0
 _CHUNK = 65536
@@ -25,6 +35,12 @@ _AT_ONCE = 2
 
 _kept: list[_File | _Pipe] = []
 """Standard input while it is kept; at most one. Global because standard input is the process's."""
+
+_ENDINGS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""From a batch system that ends a job, and from a terminal that is closed."""
+
+_ONE_SIGNAL_S = 1.0
+"""Signals closer together count as one: `timeout` and batch systems signal the process, and then its whole group."""
 
 
 @contextlib.contextmanager
@@ -147,3 +163,74 @@ def _peek(source: int, target: int) -> int | None:
         except BlockingIOError:
             return None
     return os.write(target, chunk) if chunk else 0
+
+
+def started(
+    words: Sequence[str], environment: Mapping[str, str], *, stdout: int | None = None, stderr: int | None = None
+) -> subprocess.Popen[bytes]:
+    """Return a started command, which inherits our standard input from its beginning.
+
+    Args:
+        words: the command.
+        environment: variables to set where our environment lacks them.
+        stdout: descriptor to write to; None for ours.
+        stderr: likewise.
+
+    Raises:
+        NcuNotFoundError: it cannot be run.
+    """
+    from_the_beginning()
+    try:
+        return subprocess.Popen(words, stdout=stdout, stderr=stderr, env={**environment, **os.environ})  # noqa: S603  the arguments as given, no shell
+    except OSError as error:
+        raise NcuNotFoundError(
+            f"{words[0]} cannot be run: {error.strerror}", hint="check the machine with ncuroof doctor"
+        ) from error
+
+
+def write_all(descriptor: int, output: bytes) -> None:
+    """Write all of `output`, of which a pipe or a terminal may take a part at a time.
+
+    Raises:
+        OSError: the other end is gone.
+    """
+    view = memoryview(output)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+@contextlib.contextmanager
+def interrupted_by_signals(tell: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Raise KeyboardInterrupt on SIGTERM and SIGHUP, unless they are ignored, as under nohup.
+
+    Args:
+        tell: called before the exception is raised.
+    """
+    interrupted_s = -math.inf
+
+    def interrupt(*_: object) -> None:
+        nonlocal interrupted_s
+        now_s = time.monotonic()
+        if now_s - interrupted_s < _ONE_SIGNAL_S:
+            return
+        interrupted_s = now_s
+        tell()
+        raise KeyboardInterrupt
+
+    before = {number: signal.getsignal(number) for number in _ENDINGS}
+    taken = [number for number, handler in before.items() if handler not in (signal.SIG_IGN, None)]
+    try:
+        for number in taken:
+            signal.signal(number, interrupt)
+    except ValueError:  # not the main thread
+        taken = []
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, before[number])
+
+
+def forwarding_signals(process: subprocess.Popen[bytes]) -> contextlib.AbstractContextManager[None]:
+    """On these signals, send SIGINT to the child, as Ctrl-C in a terminal does, and raise KeyboardInterrupt here."""
+    return interrupted_by_signals(lambda: process.send_signal(signal.SIGINT))
