@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ncuroof.errors import ClusterError, MissingExtraError
-from ncuroof.ingest.interrupts import workers_start
+from ncuroof.ingest.many_reports import workers_start
 
 _CONNECT_SECONDS = 20
 

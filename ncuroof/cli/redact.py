@@ -12,10 +12,10 @@ from ncuroof.cli.options import common, say
 from ncuroof.cli.plain_characters import echo
 from ncuroof.cli.standard_output import check_standard_output
 from ncuroof.errors import OutputError
-from ncuroof.ingest.compressed import compress
 from ncuroof.ingest.open_report import report_content
 from ncuroof.ingest.redaction.redact import KEEPABLE, Redaction
 from ncuroof.ingest.redaction.redact import redact as redact_report
+from ncuroof.ingest.stored import compress
 from ncuroof.ncu.file_names import COMPRESSED_SUFFIX
 from ncuroof.present.output import write_whole
 from ncuroof.sidecars.counts import counts_path

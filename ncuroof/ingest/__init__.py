@@ -1,6 +1,6 @@
 """Reads a report file into a `RawReport`: recognises the file, checks that it is complete, and extracts its contents."""
 
-from ncuroof.ingest.code.thread_indices import BY_LANE
+from ncuroof.ingest.code.static_code import BY_LANE
 from ncuroof.ingest.embedded_charts import ChartPair, ChartValue, EmbeddedChart
 from ncuroof.ingest.many_reports import available_cores, open_reports
 from ncuroof.ingest.open_report import open_report

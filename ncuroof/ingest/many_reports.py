@@ -1,9 +1,13 @@
-"""Reads several reports, serially or in parallel processes; the order and the tables are the same either way."""
+"""Reads several reports, serially or in parallel processes; the order and the tables are the same either way.
+
+Ctrl-C does not end the worker processes: a terminal sends it to them too, but the process that started them acts on it.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,7 +15,6 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from ncuroof.ingest.interrupts import workers_start
 from ncuroof.ingest.open_report import open_report
 from ncuroof.ingest.raw_report import CounterSelection, RawReport
 from ncuroof.ingest.readers import ReaderName
@@ -97,3 +100,40 @@ def _n_bytes(path: Path) -> int:
     with contextlib.suppress(OSError, ValueError):
         return path.stat().st_size
     return 0
+
+
+@contextlib.contextmanager
+def workers_start() -> Iterator[None]:
+    """Block SIGINT for processes and threads that are started in this block; an interrupt meanwhile is raised at its end.
+
+    A process inherits what is blocked, so that SIGINT cannot end it before its first line of Python, as it could if the process
+    ignored it by itself. A pool that is half started does not end cleanly either, hence the delay.
+
+    Raises:
+        KeyboardInterrupt: SIGINT came during the block.
+    """
+    came: list[int] = []
+    try:
+        before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+    except ValueError:  # not the main thread, in which alone signals are handled
+        yield
+        return
+    try:
+        with _blocked() if hasattr(signal, "pthread_sigmask") else contextlib.nullcontext():  # Windows lacks it
+            yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if came:
+        raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def _blocked() -> Iterator[None]:
+    from multiprocessing import resource_tracker  # noqa: PLC0415  few commands start processes
+
+    resource_tracker.ensure_running()  # its start would unblock SIGINT again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)  # what waited comes now

@@ -20,12 +20,14 @@ import polars as pl
 
 from ncuroof.errors import MissingExtraError, ReportAccessError
 from ncuroof.ingest.counter_choice import CounterChoice
-from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS, CounterSelection
-from ncuroof.ingest.result_tables import (
+from ncuroof.ingest.raw_report import (
     ALWAYS_STORED,
     GREATEST_VALUE,
     LEAST_VALUE,
+    RAW_RULES,
+    RAW_WORKLOADS,
     RULE_SCOPES,
+    CounterSelection,
     ResultTables,
     instances_text,
     without_columns,

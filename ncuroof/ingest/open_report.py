@@ -1,4 +1,10 @@
-"""Opens a report: checks that the file is one, keeps the intact part of a damaged one, and passes it to a reader."""
+"""Opens a report: checks that the file is one, keeps the intact part of a damaged one, and passes it to a reader.
+
+What no reader gives is added from the file: the process that launched each workload, and grid and block shapes of old reports,
+which before 2021 were fields of the kernels' results and not counters.
+
+Source: Nsight Compute Customization Guide, "Report File Format": BlockHeader.Process, ProfileResult.GridSize and .BlockSize.
+"""
 
 from __future__ import annotations
 
@@ -19,25 +25,29 @@ from ncuroof.errors import (
     ReportFormatError,
     ReportNotFoundError,
 )
-from ncuroof.ingest.code.debug_builds import debug_builds
+from ncuroof.ingest import wire
 from ncuroof.ingest.code.instructions import read_instructions
-from ncuroof.ingest.code.modules import code_modules
+from ncuroof.ingest.code.modules import code_modules, debug_builds
 from ncuroof.ingest.code.static_code import static_code
-from ncuroof.ingest.compressed import decompress
 from ncuroof.ingest.embedded_charts import counters_of, read_charts
 from ncuroof.ingest.framing import KNOWN_VERSION, SNIFF_BYTES, FileKind, Framing, sniff, walk
-from ncuroof.ingest.launch_shapes import MARK, believable, launch_shapes
-from ncuroof.ingest.processes import workload_processes
-from ncuroof.ingest.raw_report import CounterSelection, RawReport
+from ncuroof.ingest.raw_report import RAW_PROCESSES, CounterSelection, RawReport, ResultTables
 from ncuroof.ingest.readers import ReaderName, ReportSource, read_results
-from ncuroof.ingest.result_tables import ResultTables
-from ncuroof.ingest.session import read_session
-from ncuroof.ingest.stored import Content, LoadedFile, close, part, readable
+from ncuroof.ingest.session import Process, processes_of, read_session
+from ncuroof.ingest.stored import Content, LoadedFile, Part, close, decompress, part, readable
 
 _T = TypeVar("_T")
 
 _TIME = "gpu__time_duration.sum"
 _SHAPE = tuple(f"launch__{what}_dim_{axis}" for what in ("grid", "block") for axis in "xyz")
+
+_COUNTER_BY_FIELD = {10: "launch__grid_dim", 11: "launch__block_dim"}
+_AXIS_BY_FIELD = {1: "x", 2: "y", 3: "z"}
+MARK = "launch__grid_dim_x"
+"""A report with this counter stores launch shapes as counters, so this module is not needed."""
+
+_GREATEST_ID = 2**63 - 1
+"""The largest Int64. A damaged report can contain a larger id; it is read as not known."""
 
 
 def open_report(
@@ -292,3 +302,73 @@ def _newer(version: int) -> str | None:
     if version <= KNOWN_VERSION:
         return None
     return f"its file version {version} is newer than {KNOWN_VERSION}, the latest known: what is new in it is not read"
+
+
+def launch_shapes(content: Content, framing: Framing) -> pl.DataFrame | None:
+    """Return `launch__{grid,block}_dim_{x,y,z}` of all kernels, in file order.
+
+    None if the report has workloads other than kernels or a result that cannot be read: the rows could then be misaligned.
+    """
+    if any(kind != "kernel" for kind, _ in framing.results):
+        return None
+    try:
+        rows = [_shape(part(content, *span)) for _, span in framing.results]
+    except wire.WireError:
+        return None
+    names = [f"{counter}_{axis}" for counter in _COUNTER_BY_FIELD.values() for axis in _AXIS_BY_FIELD.values()]
+    return pl.DataFrame(rows, schema=dict.fromkeys(names, pl.Float64()), orient="row")
+
+
+def believable(counters: pl.DataFrame) -> list[pl.Expr]:
+    """Return the columns of `launch_shapes`, null where x · y · z contradicts `launch__grid_size` or `launch__block_size`.
+
+    The oldest reports (2020) store the grid there in threads instead of blocks.
+    """
+    columns = []
+    for counter in _COUNTER_BY_FIELD.values():
+        axes = [f"{counter}_{axis}" for axis in _AXIS_BY_FIELD.values()]
+        size = counter.replace("_dim", "_size")
+        counted = pl.lit(counters[size] if size in counters.columns else pl.Series([None] * counters.height))
+        product = pl.col(axes[0]) * pl.col(axes[1]) * pl.col(axes[2])
+        is_sound = (product == counted).fill_null(value=True)
+        columns += [pl.when(is_sound).then(pl.col(axis)).alias(axis) for axis in axes]
+    return columns
+
+
+def _shape(result: Part) -> dict[str, float]:
+    shape: dict[str, float] = {}
+    for number, _, value in wire.fields(result):
+        counter = _COUNTER_BY_FIELD.get(number)
+        if counter is not None and not isinstance(value, int):
+            for axis, _, extent in wire.fields(value):
+                if axis in _AXIS_BY_FIELD:
+                    shape[f"{counter}_{_AXIS_BY_FIELD[axis]}"] = float(wire.as_int(extent))
+        if number > max(_COUNTER_BY_FIELD):
+            break  # fields are stored in order; the thousands of counters that follow need not be walked
+    return shape
+
+
+def workload_processes(framing: Framing, known: tuple[Process, ...], n_read: int) -> pl.DataFrame:
+    """Return RAW_PROCESSES, one row per workload that was read.
+
+    A session with a single process owns all workloads. Otherwise a row is null if its block names no process, and every row is null
+    if results were lost, because it is not known which.
+
+    Args:
+        framing: the report's blocks.
+        known: the processes of its session.
+        n_read: number of workloads that the reader returned.
+    """
+    only = known[0] if len(known) == 1 else None
+    rows: list[Process | None] = []
+    if only is None:
+        for block in framing.blocks:
+            if block.n_workloads:
+                rows += [next(processes_of(block.header), None)] * block.n_workloads
+    if len(rows) != n_read:
+        rows = [only] * n_read
+    cells = [
+        (process.id if process.id <= _GREATEST_ID else None, process.name) if process else (None, None)
+        for process in rows
+    ]
+    return pl.DataFrame(cells, schema=RAW_PROCESSES, orient="row")

@@ -1,8 +1,11 @@
-"""The common output of all readers: one report as frozen values and tables, without any reader's own objects."""
+"""The common output of all readers: one report as frozen values and tables, without any reader's own objects.
+
+The conventions that all readers share when they make these tables from a report's results are here, too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 import polars as pl
@@ -61,6 +64,16 @@ RAW_INSTRUCTIONS = pl.Schema(
 """One row per instruction of a kernel, by address. For code without line tables there are rows only for instructions at which warps
 wait for data. Each counter kept by instruction adds a Float64 column."""
 
+ALWAYS_STORED = ("device__", "launch__", "profiler__", "smsp__maximum_", "sm__maximum_")
+"""Prefixes of counters that need no collection: a launch whose collection failed still has them."""
+
+LEAST_VALUE, GREATEST_VALUE = 1e-30, 1e30
+"""Magnitudes that no counter but zero comes close to, in any unit; products and ratios of a few values within them stay finite.
+Anything outside, NaN and infinity is treated as missing: only failed collection or corrupted bits produce it."""
+
+RULE_SCOPES = {1: "local", 2: "global"}
+"""What the estimated speedup of a rule is of, by NVIDIA's numbering."""
+
 
 @dataclass(frozen=True, slots=True)
 class CounterSelection:
@@ -115,15 +128,15 @@ class RawReport:
         unread_indices: the launch extents (such as `launch__block_dim_y`) along which each workload's code reads no index, plus
             BY_LANE if lanes of a warp exchange values; one entry per row of `workloads`, None if not known; empty if no such
             extent is known for any workload.
-        operations: how many arithmetic instructions of each kind (`OPERATIONS` of `ncuroof.ingest.code.arithmetic`) each workload's
-            code has; one entry per row of `workloads`, None if not known; empty if it is known for no workload.
+        operations: how many arithmetic instructions of each kind (`OPERATIONS` of `ncuroof.ingest.code.static_code`) each
+            workload's code has; one entry per row of `workloads`, None if not known; empty if it is known for no workload.
         adjacent_loads: which share of its loads each workload's code reads right beside another one (`adjacent_share` of
-            `ncuroof.ingest.code.adjacent_loads`); one entry per row of `workloads`, None if not known; empty if
+            `ncuroof.ingest.code.static_code`); one entry per row of `workloads`, None if not known; empty if
             it is known for no workload.
         local_accesses: which share of its memory instructions accesses local memory in each workload's code (`local_share` of
-            `ncuroof.ingest.code.local_accesses`); likewise.
+            `ncuroof.ingest.code.static_code`); likewise.
         unread_shared_stores: how many instructions store to shared memory that nothing reads in each workload's code
-            (`unread_shared_stores` of `ncuroof.ingest.code.shared_stores`); likewise.
+            (`unread_shared_stores` of `ncuroof.ingest.code.static_code`); likewise.
         serial_copies: how many asynchronous copies each workload's code awaits before it does anything meanwhile (`serial_copies`
             of `ncuroof.ingest.code.async_copies`); likewise.
         instructions: RAW_INSTRUCTIONS of kernels whose code is in the report; if there are too many, of some of the kernels.
@@ -161,3 +174,36 @@ class RawReport:
         """Demangled names by mangled name, for the kernels of which the report gives both."""
         names = self.workloads.select("mangled_name", "demangled_name").drop_nulls().unique()
         return dict(names.iter_rows())
+
+
+@dataclass(slots=True)
+class ResultTables:
+    """The tables of `RawReport` that come from the results of a report."""
+
+    workloads: pl.DataFrame
+    counters: pl.DataFrame
+    units: Mapping[str, str]
+    texts: pl.DataFrame
+    rules: pl.DataFrame
+    sections: tuple[str, ...]
+
+
+def without_columns(n_rows: int) -> pl.DataFrame:
+    """Return a table of rows without columns."""
+    return pl.DataFrame({"": [None] * n_rows}).select([])
+
+
+def instances_text(values: Iterable[tuple[str, float]]) -> str:
+    """Return the values of a counter's instances as text, sorted by name: "HMMA.16816.F32 4096 HMMA.1688.F32 32".
+
+    Values of the same name are added. Negative, non-finite and implausibly large values and names with blanks are dropped.
+    """
+    counts: dict[str, float] = {}
+    for name, value in values:
+        if 0 <= value <= GREATEST_VALUE and len(name.split()) == 1:
+            counts[name] = counts.get(name, 0.0) + value
+    return " ".join(f"{name} {value:.0f}" for name, value in sorted(counts.items()))
+
+
+class DeclinedError(Exception):
+    """A reader declines to read this report; the message says why. Raised and handled inside `ingest`, not shown as it is."""

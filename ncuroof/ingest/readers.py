@@ -11,8 +11,7 @@ from typing import Literal, get_args
 from ncuroof.errors import MissingExtraError, NcuroofError, ReaderDeclinedError, ReportAccessError
 from ncuroof.ingest.framing import Framing
 from ncuroof.ingest.native.reader import read_native
-from ncuroof.ingest.raw_report import CounterSelection
-from ncuroof.ingest.result_tables import DeclinedError, ResultTables
+from ncuroof.ingest.raw_report import CounterSelection, DeclinedError, ResultTables
 from ncuroof.ingest.stored import Content, copy_part
 
 ReaderName = Literal["auto", "native", "nvidia"]

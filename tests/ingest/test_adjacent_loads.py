@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.ingest.code.adjacent_loads import adjacent_share
+from ncuroof.ingest.code.static_code import adjacent_share
 from tests.support.machine_code import ADD, BRANCH, STORE, instruction
 
 ADA = 89

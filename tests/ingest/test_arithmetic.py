@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.ingest.code.arithmetic import OPERATIONS, operations_in
+from ncuroof.ingest.code.static_code import OPERATIONS, operations_in
 from tests.support.machine_code import EXIT, LOAD, instruction
 
 ADA = 89

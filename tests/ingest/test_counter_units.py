@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.ingest.counter_units import unit_of
+from ncuroof.ingest.native.reader import unit_of
 from ncuroof.metrics.measure import selection
 from ncuroof.metrics.units import scale
 

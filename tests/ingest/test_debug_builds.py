@@ -7,10 +7,10 @@ import pytest
 
 import ncuroof
 from ncuroof.ingest import open_report
-from ncuroof.ingest.code.debug_builds import is_debug_build
 from ncuroof.ingest.code.elf import Image
+from ncuroof.ingest.code.modules import is_debug_build
 from ncuroof.ingest.raw_report import CounterSelection
-from ncuroof.ingest.redaction.debug_sections import outline
+from ncuroof.ingest.redaction.fields import outline
 from ncuroof.ingest.wire import WireError
 from ncuroof.present import render
 from tests.support.elf_image import elf

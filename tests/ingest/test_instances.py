@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from ncuroof.ingest import open_report
-from ncuroof.ingest.raw_report import CounterSelection
+from ncuroof.ingest.raw_report import CounterSelection, instances_text
 from ncuroof.ingest.readers import ReaderName
-from ncuroof.ingest.result_tables import instances_text
 from tests.support.report_writer import METRICS_BY_CHIP, Instances, Kernel, Uint32, write_report
 
 TIME, OPCODES = "gpu__time_duration.sum", "sass__inst_executed_per_opcode_with_modifier_all"

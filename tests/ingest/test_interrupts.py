@@ -10,7 +10,7 @@ import threading
 
 import pytest
 
-from ncuroof.ingest.interrupts import workers_start
+from ncuroof.ingest.many_reports import workers_start
 
 PRINTS_WHAT_IS_BLOCKED = "import signal; print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, []))"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.ingest.code.local_accesses import local_share
+from ncuroof.ingest.code.static_code import local_share
 from tests.support.machine_code import ADD, COPY, EXIT, LOAD, STORE, instruction
 
 ADA = 89

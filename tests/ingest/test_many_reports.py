@@ -11,7 +11,7 @@ import zstandard
 import ncuroof
 from ncuroof.cli.progress import reading_progress
 from ncuroof.errors import ReportAccessError, ReportEmptyError, ReportNotFoundError
-from ncuroof.ingest import compressed, many_reports, open_report, open_reports, stored
+from ncuroof.ingest import many_reports, open_report, open_reports, stored
 from ncuroof.metrics import selection
 from tests.support import demo
 from tests.support.report_writer import METRICS_BY_CHIP, Kernel, write_report
@@ -86,7 +86,7 @@ def test_a_large_report_is_read_as_a_small_one(tmp_path: Path, suffix: str, monk
     path.write_bytes(zstandard.compress(content) if suffix.endswith("z") else content)
     small = open_report(path)
     monkeypatch.setattr(stored, "LARGE_BYTES", 1)
-    monkeypatch.setattr(compressed, "IN_MEMORY_BYTES", 1)
+    monkeypatch.setattr(stored, "IN_MEMORY_BYTES", 1)
     large = open_report(path)
     assert large.counters.equals(small.counters)
     assert large.workloads.equals(small.workloads)

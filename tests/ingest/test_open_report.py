@@ -24,8 +24,7 @@ from ncuroof.errors import (
 )
 from ncuroof.ingest import open_report
 from ncuroof.ingest.nvidia_module import read_tables
-from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS
-from ncuroof.ingest.result_tables import ResultTables
+from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS, ResultTables
 from tests.support import demo
 from tests.support.patience import PATIENCE_S
 from tests.support.report_writer import METRICS_BY_CHIP, Kernel, write_report

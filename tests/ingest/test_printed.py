@@ -13,8 +13,8 @@ import pytest
 from ncuroof.cli import main
 from ncuroof.errors import ReaderDeclinedError, ReportEmptyError, ReportFormatError
 from ncuroof.ingest import RawReport, open_report
-from ncuroof.ingest.printed.launches import PUSHED, STARTED, function_name
-from ncuroof.ingest.printed.units import load_printed_units
+from ncuroof.ingest.printed.tables import PUSHED, STARTED, function_name
+from ncuroof.ingest.printed.values import load_printed_units
 from ncuroof.metrics import selection
 from ncuroof.metrics.units import scale
 from ncuroof.reading import Reports, read

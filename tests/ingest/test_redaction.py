@@ -21,7 +21,7 @@ from ncuroof.ingest.redaction.fields import KERNEL, UNKNOWN
 from ncuroof.ingest.redaction.fields import message as of_message
 from ncuroof.ingest.redaction.redact import redact
 from ncuroof.ingest.redaction.secrets import find_secrets, without_folders
-from ncuroof.ingest.wire_rewriting import field, rewritten, varint, with_number
+from ncuroof.ingest.wire import field, rewritten, varint, with_number
 from tests.support.constructed import Accesses, Described
 from tests.support.constructed_counters import kernel
 from tests.support.ncu import find_ncu, raw_page

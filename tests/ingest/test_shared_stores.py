@@ -11,7 +11,7 @@ import pytest
 import ncuroof
 from ncuroof.ingest import open_report
 from ncuroof.ingest.code.elf import Image
-from ncuroof.ingest.code.shared_stores import unread_shared_stores
+from ncuroof.ingest.code.static_code import unread_shared_stores
 from tests.support.elf_image import elf_with
 from tests.support.machine_code import ADD, BARRIER, BRANCH, COMMIT, COPY, EXIT, LOAD, RETURN, STORE, instruction
 from tests.support.report_writer import Kernel, write_report

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.ingest.code.source_names import julia_package, source_name
+from ncuroof.ingest.code.line_tables import julia_package, source_name
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 import ncuroof
 from ncuroof.ingest import open_report
 from ncuroof.ingest.code.elf import Image
-from ncuroof.ingest.code.thread_indices import BY_LANE, unread_in
+from ncuroof.ingest.code.static_code import BY_LANE, unread_in
 from tests.support.elf_image import elf_with
 from tests.support.machine_code import EXIT, LOAD, STORE, instruction
 from tests.support.report_writer import Kernel, write_report

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from ncuroof.ingest.code.arithmetic import OPERATIONS
+from ncuroof.ingest.code.static_code import OPERATIONS
 from ncuroof.ingest.raw_report import RAW_INSTRUCTIONS, RawReport
 from ncuroof.metrics import measure, selection
 from ncuroof.metrics.code_values import shares_by_lines

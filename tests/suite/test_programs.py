@@ -18,8 +18,8 @@ import recorded
 from cases import HERE, load
 from jobs import Tools, build_command
 
-from ncuroof.ingest.code.debug_builds import is_debug_build
 from ncuroof.ingest.code.elf import Image
+from ncuroof.ingest.code.modules import is_debug_build
 
 CUDA = sorted(HERE.glob("*.cu"))
 SCRIPTS = ("products.py", "attention.py", "elementwise.py", "training_step.py")

@@ -1,7 +1,8 @@
 """Reads counters per instruction, the source line of each instruction, and what warps wait for there.
 
-For kernels whose code has a line table, all instructions are read; for others, only those at which warps wait for data. Both are
-limited, because a report of thousands of launches contains millions of instructions.
+Instructions are looked up by the address at which they were loaded. For kernels whose code has a line table, all instructions are
+read; for others, only those at which warps wait for data. Both are limited, because a report of thousands of launches contains
+millions of instructions.
 
 Source: Nsight Compute Customization Guide, "Report File Format": ProfileMetricResult's values by address, RelocationData.
 """
@@ -9,6 +10,7 @@ Source: Nsight Compute Customization Guide, "Report File Format": ProfileMetricR
 from __future__ import annotations
 
 import contextlib
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
@@ -17,16 +19,16 @@ from typing import Any
 
 import polars as pl
 
-from ncuroof.ingest.code.imported_sources import ImportedSources
-from ncuroof.ingest.code.line_tables import Place
-from ncuroof.ingest.code.loaded_code import DecodedModule, LoadedCode
+from ncuroof.ingest.code.elf import Image
+from ncuroof.ingest.code.line_tables import ImportedSources, LineTable, LineTables, Place
 from ncuroof.ingest.code.modules import CodeModule, decoded, kernel_spans, module_of
+from ncuroof.ingest.code.sass import INSTRUCTION_BYTES
+from ncuroof.ingest.code.scoreboards import Scoreboards
 from ncuroof.ingest.framing import Framing
 from ncuroof.ingest.native.reader import string_table
 from ncuroof.ingest.native.schema import messages
 from ncuroof.ingest.native.values import name_id
-from ncuroof.ingest.raw_report import RAW_INSTRUCTIONS, CounterSelection
-from ncuroof.ingest.result_tables import GREATEST_VALUE
+from ncuroof.ingest.raw_report import GREATEST_VALUE, RAW_INSTRUCTIONS, CounterSelection
 from ncuroof.ingest.stored import Content
 from ncuroof.ingest.wire import WireError
 
@@ -58,6 +60,16 @@ _VALUES = ("short", "long", "double", "single")
 _ByAddress = Mapping[int, float]
 _Values = Mapping[str, _ByAddress]
 _Cells = tuple[object, ...]
+
+_LINE_TABLE = b".debug_line\0"
+_N_FUNCTIONS = 64
+"""Functions whose lines and scoreboards are cached for further launches."""
+
+_MOST_PASSES = 4
+"""Limit on decoded code, in multiples of the image's size: normally each byte is decoded once; hostile functions may overlap."""
+
+_MOST_STEPS = 500_000
+"""Limit on the steps of all searches in a module, which take a third of a second. Recorded modules needed 13 000 at most."""
 
 
 def read_instructions(
@@ -260,3 +272,102 @@ def _values(metrics: Iterable[bytes], counters: Mapping[int, str]) -> Iterator[t
                 kind = next((kind for kind in _VALUES if elements[0].value.HasField(kind)), _VALUES[0])
                 values = ((each.name.long, float(getattr(each.value, kind))) for each in elements)
                 yield name, {address: value for address, value in values if 0 <= value <= GREATEST_VALUE}
+
+
+class DecodedModule:
+    """The decoded code of a module: source lines and scoreboards of its functions.
+
+    Args:
+        module: the module.
+        image: its parsed code.
+
+    Attributes:
+        has_lines: whether the module has line tables.
+        address_by_function: load address of each function, by mangled name; empty if the report does not say.
+        sources: the source files imported into the report.
+        lines: returns the line table of a function, given its mangled name and load address; empty if there is none.
+        scoreboards: returns the scoreboards of a function, given its mangled name.
+
+    Raises:
+        WireError: the header of a line table is truncated or malformed.
+    """
+
+    def __init__(self, module: CodeModule, image: Image) -> None:
+        tables = LineTables(image)
+
+        def lines(function: bytes, address: int) -> LineTable:
+            with contextlib.suppress(WireError):  # a malformed table counts as none
+                return tables.of(function, address)
+            return LineTable(())
+
+        n_left, steps = _MOST_PASSES * len(module.code), iter(range(_MOST_STEPS))
+
+        def scoreboards(function: bytes) -> Scoreboards:
+            nonlocal n_left
+            code = image.code(function) if n_left > 0 else b""
+            n_left -= len(code)
+            return Scoreboards(code, image.compute_capability, steps)
+
+        self.has_lines = _LINE_TABLE in module.code
+        self.address_by_function: Mapping[bytes, int] = module.address_by_function
+        self.sources = ImportedSources(module.files)
+        self.lines = lru_cache(_N_FUNCTIONS)(lines)
+        self.scoreboards = lru_cache(_N_FUNCTIONS)(scoreboards)
+
+
+class LoadedCode:
+    """The functions of a module at their load addresses.
+
+    An address belongs to the function with the highest load address at or below it.
+    """
+
+    def __init__(self, code: DecodedModule, address_by_function: Mapping[bytes, int]) -> None:
+        self._code = code
+        self._functions = sorted(address_by_function, key=address_by_function.__getitem__)
+        self._starts = [address_by_function[function] for function in self._functions]
+
+    def place(self, address: int) -> Place | None:
+        """Return the source position of the instruction at an address; None if not known."""
+        function, start = self._function(address)
+        return self._code.lines(function, start).place(address - start) if function else None
+
+    def awaited_by(self, address: int) -> list[int]:
+        """Return the addresses of the instructions that the one at `address` waits for, nearest first; empty if not known."""
+        scoreboards, number, start = self._scoreboards(address)
+        return [start + INSTRUCTION_BYTES * each for each in scoreboards.awaited_by(number)]
+
+    def barriers_before(self, address: int) -> list[int]:
+        """Return the addresses of the barriers at which warps sampled at `address` can be waiting; empty if not known."""
+        scoreboards, number, start = self._scoreboards(address)
+        return [start + INSTRUCTION_BYTES * each for each in scoreboards.barriers_before(number)]
+
+    def loads_in_flight(self, address: int) -> int:
+        """Return how many loads are in flight at an address where a load is waited for; 0 if none is, or if not known."""
+        scoreboards, number, _ = self._scoreboards(address)
+        return scoreboards.loads_in_flight(number)
+
+    def waits_for_atomic(self, address: int) -> bool | None:
+        """Return whether the instruction at an address waits for an atomic's result; None if it is not known what it waits for."""
+        scoreboards, number, _ = self._scoreboards(address)
+        return scoreboards.waits_for_atomic(number)
+
+    def waits_for_copies(self, address: int) -> bool | None:
+        """Return whether the instruction at an address waits for asynchronous copies; None if it is not known what it waits for."""
+        scoreboards, number, _ = self._scoreboards(address)
+        return scoreboards.waits_for_copies(number)
+
+    def opcode(self, address: int) -> int | None:
+        """Return the low nine bits of the instruction at an address; None if it is not known."""
+        scoreboards, number, _ = self._scoreboards(address)
+        return scoreboards.opcode(number)
+
+    def _scoreboards(self, address: int) -> tuple[Scoreboards, int, int]:
+        """Return the scoreboards of the function at an address, the instruction's number in it (-1: none), and its load address."""
+        function, start = self._function(address)
+        number, rest = divmod(address - start, INSTRUCTION_BYTES)
+        return self._code.scoreboards(function), -1 if rest or not function else number, start
+
+    def _function(self, address: int) -> tuple[bytes, int]:
+        """Return the mangled name (empty if there is none) and the load address of the function that contains an address."""
+        index = bisect_right(self._starts, address) - 1
+        return (b"", 0) if index < 0 else (self._functions[index], self._starts[index])

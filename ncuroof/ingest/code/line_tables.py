@@ -1,21 +1,28 @@
 """Maps instructions to source lines: decodes the DWARF line table in a kernel's machine code.
 
-nvcc writes one for -lineinfo and -G; Triton and Julia usually do by default.
+nvcc writes one for -lineinfo and -G; Triton and Julia usually do by default. The files themselves are in a report that was recorded
+with --import-source. Files are called without their folders, but those of Julia's own packages with the package: Julia inlines
+nearly all of Base into a kernel, and its line tables name no callers (JuliaGPU/CUDA.jl, issue 1115), so that `+` in int.jl has much
+of a kernel's samples. Files of Base have no folder but "." (issue 2460), those of an installed package have packages/NAME/SLUG/src
+in theirs (Pkg's documentation, "Glossary": depot), those of one in development NAME/src.
 
 Source: DWARF Debugging Information Format 2 and 4, 6.2 "Line Number Information". An extended opcode of ptxas, 0x90, gives the row
-of the call at which the following rows were inlined, and the function.
+of the call at which the following rows were inlined, and the function. Nsight Compute Customization Guide, "Report File Format":
+SourceData.SourceFiles.
 """
 
 from __future__ import annotations
 
+import contextlib
+import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ncuroof.ingest.code.elf import Image
-from ncuroof.ingest.code.source_names import julia_package, source_name
 from ncuroof.ingest.native.annotations import c_text
+from ncuroof.ingest.native.schema import messages
 from ncuroof.ingest.wire import WireError
 
 _SECTION = b".debug_line"
@@ -33,6 +40,17 @@ _MOST_FRAMES = 32
 _END_SEQUENCE, _SET_ADDRESS, _INLINED_CALL = 1, 2, 0x90
 _COPY, _ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _CONST_ADD_PC, _FIXED_ADVANCE_PC = 1, 2, 3, 4, 8, 9
 _SET_FIRST_ADDRESS = bytes([0, 9, _SET_ADDRESS])
+
+_SUFFIX = ".jl"
+_BASE, _FOLDERS_OF_BASE = "Base", ("", ".")
+_NAMES = "(CUDA|CUDACore|CUDAnative|GPUArrays|GPUCompiler|KernelAbstractions|LLVM)"
+"""The packages of JuliaGPU that have what kernels call: nobody changes them to make a kernel faster."""
+
+_PACKAGE = re.compile(
+    rf"[/\\](?:packages[/\\]{_NAMES}[/\\][0-9A-Za-z]{{4,5}}[/\\]src|{_NAMES}(?:\.jl)?[/\\]src[/\\](?:device|host|interop))(?:[/\\]|$)"
+)
+
+_MOST_CHARACTERS = 200
 
 
 class Place(NamedTuple):
@@ -283,3 +301,56 @@ class _Unit:
             if byte < 0x80:
                 return value - (128 << shift) if is_signed and byte & 0x40 else value
         raise WireError("a line table is malformed")
+
+
+def source_name(path: str, package: str = "") -> str:
+    """Return the name of a file without its folder, on one line; behind its package if it is one of Julia's own: "Base/int.jl".
+
+    Args:
+        path: of any operating system.
+        package: `julia_package` of the folder that a path without folder is in.
+    """
+    start = max(path.rfind("/"), path.rfind("\\")) + 1
+    name = path[start:].replace("\n", " ")
+    package = julia_package(path[:start]) if start else package
+    return f"{package}/{name}" if package and name.endswith(_SUFFIX) else name
+
+
+def julia_package(folder: str) -> str:
+    """Return which of Julia's own packages the .jl files in a folder belong to; empty if to none."""
+    if folder.rstrip("/\\") in _FOLDERS_OF_BASE:
+        return _BASE
+    found = _PACKAGE.search(folder)
+    return found[1] or found[2] if found else ""
+
+
+class ImportedSources:
+    """The source lines of one module.
+
+    Args:
+        encoded: encoded SourceFiles messages; malformed ones are ignored.
+    """
+
+    def __init__(self, encoded: Iterable[bytes]) -> None:
+        self._content_by_file: dict[str, bytes | None] = {}
+        for file in _files(encoded):
+            name = source_name(c_text(file.name))
+            if self._content_by_file.setdefault(name, file.content) != file.content:
+                self._content_by_file[name] = None  # two folders have different files of this name: ambiguous
+        self._lines_by_file: dict[str, list[bytes]] = {}
+
+    def line(self, file: str, number: int) -> str | None:
+        """Return line `number` (from 1) of a file, stripped and truncated if long; None if not known or blank."""
+        if file not in self._lines_by_file:
+            self._lines_by_file[file] = (self._content_by_file.get(file) or b"").split(b"\n")
+        lines = self._lines_by_file[file]
+        text = c_text(lines[number - 1]).strip() if 0 < number <= len(lines) else ""
+        return text[:_MOST_CHARACTERS] or None
+
+
+def _files(encoded: Iterable[bytes]) -> Iterator[Any]:
+    from google.protobuf.message import DecodeError  # noqa: PLC0415  only reading needs protobuf
+
+    for each in encoded:
+        with contextlib.suppress(DecodeError):
+            yield from messages()["SourceFiles"].FromString(each).files

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from ncuroof.ingest.native.schema import messages
-from ncuroof.ingest.result_tables import RULE_SCOPES
+from ncuroof.ingest.raw_report import RULE_SCOPES
 
 _RULE_TYPES = ("none", "ok", "warning", "error", "optimization")
 _N_CACHED_STATES = 256

@@ -15,7 +15,7 @@ import polars as pl
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.native.repeats import Imprint, Repeats
 from ncuroof.ingest.native.values import Decoder, Place, Value, decode, name_id
-from ncuroof.ingest.result_tables import DeclinedError
+from ncuroof.ingest.raw_report import DeclinedError
 
 _SHORT_PREFIX_BYTES, _LONG_PREFIX_BYTES = 3, 4
 _N_SHORT_NAMES, _N_LONG_NAMES = 1 << 14, 1 << 21

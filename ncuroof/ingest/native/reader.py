@@ -1,32 +1,54 @@
 """The native reader: decodes the results of a report from its bytes, without NVIDIA's module.
 
-It returns what the module returns, and declines a report if that is not certain; the module is then used instead.
+It returns what the module returns, and declines a report if that is not certain; the module is then used instead. Reports store
+numbers without units, so the unit of a counter is derived from its name.
 
-Source: Nsight Compute Customization Guide, "Report File Format".
+Source: Nsight Compute Customization Guide, "Report File Format". `profiles/units.toml`, which is checked against the units that
+NVIDIA's module gives for recorded reports.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache, lru_cache
 from typing import Any
 
 import polars as pl
 
 from ncuroof.ingest import wire
 from ncuroof.ingest.counter_choice import CounterChoice
-from ncuroof.ingest.counter_units import unit_of
 from ncuroof.ingest.framing import Framing
 from ncuroof.ingest.native.annotations import c_text, open_ranges, rule_rows, section_identifiers, text
 from ncuroof.ingest.native.columns import CounterColumns
 from ncuroof.ingest.native.repeats import counters_start
 from ncuroof.ingest.native.schema import messages
-from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS, CounterSelection
-from ncuroof.ingest.result_tables import ALWAYS_STORED, GREATEST_VALUE, LEAST_VALUE, DeclinedError, ResultTables
+from ncuroof.ingest.raw_report import (
+    ALWAYS_STORED,
+    GREATEST_VALUE,
+    LEAST_VALUE,
+    RAW_RULES,
+    RAW_WORKLOADS,
+    CounterSelection,
+    DeclinedError,
+    ResultTables,
+)
 from ncuroof.ingest.stored import Content, Part, part
+from ncuroof.resources import profile_file
 
 _N_UNITS_SHOWN = 3
+
+_PERCENT = re.compile(r".*\.pct(_of_peak_\w+)?")
+_NAME = re.compile(
+    r"(?P<counted>.+?)\.(?:sum|avg|min|max)(?:\.(?P<rate>per_cycle_\w+|peak_sustained|(?:.*\.)?per_second))?"
+)
+_MAX_NAME_LENGTH = 512
+"""The longest counter name in a recorded report has 143 characters; longer ones come from damage and are not matched."""
+
+_N_CACHED = 1 << 12
+"""Counter names whose unit is cached: reports of one program store the same counters."""
 
 
 @dataclass(slots=True)
@@ -207,3 +229,68 @@ def _units(counters: list[str]) -> dict[str, str]:
         more = f" and of {len(unknown) - _N_UNITS_SHOWN} more" if len(unknown) > _N_UNITS_SHOWN else ""
         raise DeclinedError(f"unknown unit of {', '.join(unknown[:_N_UNITS_SHOWN])}{more}")
     return {counter: unit for counter, unit in unit_by_counter.items() if unit is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class UnitTable:
+    """Patterns of counter names, tried in the order in which they are listed.
+
+    Attributes:
+        exactly: by unit, the pattern of the full names of counters with that unit.
+        counted: by kind of thing counted, the pattern of the name's part before `.sum`, `.avg`, `.min` or `.max`.
+        rates: by kind, then by rate ("sum", "per_cycle", "per_second"), the unit.
+    """
+
+    exactly: Mapping[str, re.Pattern[str]]
+    counted: Mapping[str, re.Pattern[str]]
+    rates: Mapping[str, Mapping[str, str]]
+
+    def unit(self, counter: str) -> str | None:
+        """Return a counter's unit, "" if it has none, or None if it is not known."""
+        if len(counter) > _MAX_NAME_LENGTH:
+            return None
+        if _PERCENT.fullmatch(counter):
+            return "%"
+        unit = _first(self.exactly, counter)
+        if unit is not None:
+            return unit
+        parts = _NAME.fullmatch(counter)
+        kind = _first(self.counted, parts["counted"]) if parts else None
+        return self.rates[kind].get(_rate(parts["rate"])) if parts and kind else None
+
+
+@lru_cache(maxsize=_N_CACHED)
+def unit_of(counter: str) -> str | None:
+    """Return a counter's unit by the table that ships with ncuroof, "" if it has none, or None if it is not known.
+
+    Raises:
+        ProfileError: the installation is broken.
+    """
+    return load_units().unit(counter)
+
+
+@cache
+def load_units() -> UnitTable:
+    """Return the table that ships with ncuroof.
+
+    Raises:
+        ProfileError: the installation is broken.
+    """
+    with profile_file("units.toml") as raw:
+        exactly, counted = ({key: _any_of(each) for key, each in raw[part].items()} for part in ("exactly", "counted"))
+        return UnitTable(exactly, counted, raw["rates"])
+
+
+def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
+
+
+def _first(patterns: Mapping[str, re.Pattern[str]], text: str) -> str | None:
+    return next((key for key, pattern in patterns.items() if pattern.fullmatch(text)), None)
+
+
+def _rate(suffix: str | None) -> str:
+    """Return the key into a kind's units for a name suffix; `peak_sustained` is a value per cycle."""
+    if not suffix:
+        return "sum"
+    return "per_second" if suffix.endswith("per_second") else "per_cycle"

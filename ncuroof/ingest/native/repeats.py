@@ -17,7 +17,7 @@ from typing import Any
 
 from ncuroof.ingest import wire
 from ncuroof.ingest.native.values import DOUBLE, DOUBLE_BYTES, Decoder, Value
-from ncuroof.ingest.wire_rewriting import varint
+from ncuroof.ingest.wire import varint
 
 _COUNTERS = 13
 """Number of the field of a kernel's result that holds a counter."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from ncuroof.ingest.native.annotations import c_text
 from ncuroof.ingest.native.schema import messages
-from ncuroof.ingest.result_tables import instances_text
+from ncuroof.ingest.raw_report import instances_text
 from ncuroof.ingest.wire import WireError
 
 Value = float | str | None

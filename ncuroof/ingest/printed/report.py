@@ -16,17 +16,29 @@ import polars as pl
 
 from ncuroof.errors import ReportFormatError
 from ncuroof.ingest.counter_choice import CounterChoice
-from ncuroof.ingest.printed.breakdowns import with_listings, with_members
 from ncuroof.ingest.printed.console import ConsoleRecords
-from ncuroof.ingest.printed.labels import PrintedLabels, load_printed_labels
-from ncuroof.ingest.printed.launches import function_name, is_number, launch_counters, open_ranges, workload_kind
-from ncuroof.ingest.printed.lines import printed_lines
-from ncuroof.ingest.printed.records import PrintedRecords
+from ncuroof.ingest.printed.labels import PrintedLabels, load_printed_labels, with_listings, with_members
+from ncuroof.ingest.printed.records import PrintedRecords, printed_lines
 from ncuroof.ingest.printed.sentences import mentioned_counters
-from ncuroof.ingest.printed.tables import Gathered, Gatherer, PrintedRule
+from ncuroof.ingest.printed.tables import (
+    Gathered,
+    Gatherer,
+    PrintedRule,
+    function_name,
+    is_number,
+    launch_counters,
+    open_ranges,
+    workload_kind,
+)
 from ncuroof.ingest.printed.values import Values, values_of
-from ncuroof.ingest.raw_report import RAW_PROCESSES, RAW_RULES, RAW_WORKLOADS, CounterSelection, RawReport
-from ncuroof.ingest.result_tables import ALWAYS_STORED
+from ncuroof.ingest.raw_report import (
+    ALWAYS_STORED,
+    RAW_PROCESSES,
+    RAW_RULES,
+    RAW_WORKLOADS,
+    CounterSelection,
+    RawReport,
+)
 from ncuroof.ingest.session import Process, Session
 from ncuroof.ingest.stored import sha256
 

@@ -1,21 +1,29 @@
 """The allow-list of redaction: what is kept of a report, message by message. Text, messages and bytes not named here are removed.
 
+A kernel's machine code is an ELF image; its debug sections (`.debug…`, and NVIDIA's own `.nv_debug…`) are redacted.
+
 Source: Nsight Compute Customization Guide, "Report File Format": numbers and meanings of the fields.
 """
 
 from __future__ import annotations
 
 import re
+import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ncuroof.ingest import wire
-from ncuroof.ingest.redaction.debug_sections import outline, without_debug_paths
+from ncuroof.ingest.code.elf import BITS, HEADER_BYTES, NO_BITS, SECTION_BYTES, SECTION_HEADER, STRINGS, Image, is_image
+from ncuroof.ingest.code.modules import REGISTERS_OF_VARIABLES, is_debug_build
 from ncuroof.ingest.redaction.secrets import base_name, homes_in, masked, without_folders
-from ncuroof.ingest.wire_rewriting import Treatment, rewritten
+from ncuroof.ingest.wire import Treatment, rewritten
 
 UNKNOWN = "unknown fields"
+
+_PLAIN_PATH = re.compile(rb"(?<![\w/\\])(?:[A-Za-z]:[\\/]+|/)[\w.+@~-][\w.+@~ \\/-]{2,}")
+_SOURCE_NAME = re.compile(rb"[^\\/]+\.(?:cu|cuh|h|hh|hpp|hxx|inl|inc|c|cc|cpp|cxx|py|ptx|jl|rs)$")
+_NO_SEPARATOR = re.compile(rb"[^\\/:]")
 
 
 @dataclass(slots=True)
@@ -213,6 +221,33 @@ _rule = message(
     }
 )
 
+
+def without_debug_paths(image: bytes, needles: Iterable[bytes]) -> bytes:
+    """Return the image with folders and needles in its debug sections overwritten by as many x; instructions are unchanged.
+
+    Anything that is not a 64-bit ELF image has no such sections and is returned unchanged.
+
+    Raises:
+        WireError: the image is truncated or malformed.
+    """
+    if not is_image(image):
+        return image
+    new = bytearray(image)
+    for section in Image(image).sections:
+        if section.kind != NO_BITS and section.name.startswith((b".debug", b".nv_debug")):
+            content = _PLAIN_PATH.sub(_masked_folders, image[section.start : section.start + section.length])
+            content = masked(content, needles)
+            new[section.start : section.start + len(content)] = content
+    return bytes(new)
+
+
+def _masked_folders(match: re.Match[bytes]) -> bytes:
+    path = match.group()
+    name = _SOURCE_NAME.search(path)
+    folder = path[: name.start()] if name else path
+    return _NO_SEPARATOR.sub(b"x", folder) + path[len(folder) :]
+
+
 _code = changed("paths in machine code", lambda code, cleaning: without_debug_paths(code, cleaning.needles))
 
 
@@ -228,6 +263,28 @@ def _machine_code(image: bytes, cleaning: Cleaning) -> bytes | None:
 
 _comments, _call_stack = removed("comments"), removed("call stacks")
 _symbols = message({1: _kernel_name})
+
+
+def outline(image: bytes) -> bytes | None:
+    """Return an image without code, which only shows whether the original was a debug build; None if it is not a 64-bit ELF image.
+
+    Raises:
+        WireError: the image is truncated or malformed.
+    """
+    if not is_image(image):
+        return None
+    is_debug = is_debug_build(Image(image))
+    names = b"\0.shstrtab\0" + (REGISTERS_OF_VARIABLES + b"\0" if is_debug else b"")
+    sections = [(0, 0, 0), (names.index(b".shstrtab"), STRINGS, len(names))]
+    if is_debug:
+        sections.append((names.index(REGISTERS_OF_VARIABLES), BITS, 0))
+    names_at = HEADER_BYTES + SECTION_BYTES * len(sections)
+    header = bytearray(image[:HEADER_BYTES])
+    struct.pack_into("<QQQ", header, 0x18, 0, 0, HEADER_BYTES)  # no entry, no segments, sections after the header
+    struct.pack_into("<HHHH", header, 0x38, 0, SECTION_BYTES, len(sections), 1)
+    rows = (SECTION_HEADER.pack(name, kind, 0, 0, names_at, size) for name, kind, size in sections)
+    return bytes(header) + b"".join(row.ljust(SECTION_BYTES, b"\0") for row in rows) + names
+
 
 _SOURCE: Mapping[int, Rule] = {
     2: where_kept("source", "source code", kept("source code")),

@@ -16,7 +16,7 @@ from ncuroof.ingest.redaction.fields import BLOCK_HEADER, ENTRY_BY_KIND, Cleanin
 from ncuroof.ingest.redaction.secrets import find_secrets
 from ncuroof.ingest.session import Session, read_session
 from ncuroof.ingest.stored import Part
-from ncuroof.ingest.wire_rewriting import varint, with_number
+from ncuroof.ingest.wire import varint, with_number
 
 KEEPABLE = ("sass", "ptx", "source")
 """Code that is kept on request: machine code, PTX, and CUDA source with the names of its files."""
