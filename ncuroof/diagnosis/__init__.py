@@ -3,7 +3,6 @@
 from ncuroof.diagnosis.breakdowns import break_down
 from ncuroof.diagnosis.diagnose import Diagnosis, diagnose
 from ncuroof.diagnosis.kernel_table import kernel_table
-from ncuroof.diagnosis.occupancy_limiters import occupancy_limiters
 from ncuroof.diagnosis.outlook import Outlook, outlook
 from ncuroof.diagnosis.rules import Rules, load_rules
 from ncuroof.diagnosis.selection import Selection, restricted, select
@@ -51,7 +50,6 @@ __all__ = [
     "load_parts",
     "load_rules",
     "n_launches",
-    "occupancy_limiters",
     "of_part",
     "outlook",
     "rank_actions",

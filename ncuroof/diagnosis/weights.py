@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from ncuroof.diagnosis.wall_time import WallTime, wall_time
-from ncuroof.metrics.counted_launches import SAME_LAUNCH, key_of, keys_of
+from ncuroof.metrics.launch_order import SAME_LAUNCH, key_of, keys_of
 from ncuroof.ncu.kernel_names import function_name
 from ncuroof.sidecars.counts import Counts
 from ncuroof.sidecars.traces.timeline import Shape, as_shape

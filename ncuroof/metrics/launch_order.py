@@ -1,4 +1,7 @@
-"""Which launch ran directly before which in its stream: in the order of the report, or as the counting run counted them."""
+"""Which launch ran directly before which in its stream: in the order of the report, or as the counting run counted them.
+
+A launch of a report and one of its counting run are the same if they agree in shape and in kernel, whichever tool named it.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,14 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from ncuroof.ingest import RawReport
-from ncuroof.metrics.counted_launches import SAME_LAUNCH, key_of, keys_of
-from ncuroof.sidecars.counts import Counts
+from ncuroof.ncu.kernel_names import same_kernel_key
+from ncuroof.sidecars.counts import Counts, KernelCount
+from ncuroof.sidecars.predecessors import Predecessor
 
 QUEUE = ("source", "process_id", "context", "stream")
+
+SAME_LAUNCH = ["source", "key", "grid", "block"]
+"""Columns that agree for launches of one kernel and shape of a report."""
 _BEFORE = [f"{name}_before" for name in SAME_LAUNCH[1:]]
 
 _MOST_SAMPLED = 8
@@ -107,3 +114,21 @@ def _both(following: pl.DataFrame, before: pl.DataFrame, behind: pl.DataFrame) -
     first = before.rename({"id": "before", **{name: f"{name}_before" for name in SAME_LAUNCH[1:]}})
     second = behind.rename({"id": "behind"})
     return following.join(first, on=["source", *_BEFORE]).join(second, on=SAME_LAUNCH)
+
+
+def key_of(kernel: KernelCount | Predecessor) -> tuple[str, ...]:
+    """Return key, grid and block of a counted kernel."""
+    return (_key(kernel.name), *("x".join(map(str, extent)) for extent in (kernel.grid, kernel.block)))
+
+
+def keys_of(kernels: pl.DataFrame) -> list[pl.Expr]:
+    """Return key, grid and block, as `key_of` has them, of the launches in KERNELS."""
+    keys = {name: _key(name) for name in kernels["name"].drop_nulls().unique()}
+    return [
+        pl.col("name").replace_strict(keys, default=None, return_dtype=pl.String).alias("key"),
+        *(pl.col(extent).list.eval(pl.element().cast(pl.String)).list.join("x") for extent in ("grid", "block")),
+    ]
+
+
+def _key(name: str) -> str:
+    return " ".join(same_kernel_key(name))

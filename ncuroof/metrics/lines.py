@@ -1,4 +1,7 @@
-"""Measures of source lines: sums over the instructions compiled from each line."""
+"""Measures of source lines: sums over the instructions compiled from each line, and what its stalled warps wait for.
+
+They wait for results of other lines, or at barriers.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from ncuroof.ingest import RawReport
-from ncuroof.metrics.awaited_lines import LINE, awaited_lines
 from ncuroof.metrics.entries import ByLine
 from ncuroof.metrics.quantities import MEANINGFUL_STALLS_EXCEPT
 from ncuroof.tables import LINES, conform
@@ -18,6 +20,13 @@ _N_LINES = 50
 _SAMPLES, _STALLS = "samples", "stalls."
 _SCOREBOARD, _BARRIER = "scoreboard", "barrier"
 """A stall with "scoreboard" in its name waits for the result of an earlier instruction; the stall "barrier" waits at one."""
+
+LINE = ["id", "file", "line"]
+"""Columns that identify a source line of a kernel."""
+
+_LEAST_FRAC = 0.1
+_N_AWAITED = 3
+"""Awaited lines are kept if they have at least this share of the samples, and at most this many per line and stall."""
 
 
 def measure_lines(reports: Sequence[RawReport], by_line: Mapping[str, ByLine]) -> pl.DataFrame:
@@ -114,3 +123,51 @@ def _sum(measure: ByLine, columns: Sequence[str]) -> pl.Expr | None:
         return None
     conditions = [pl.col(name).is_in(codes) for name, codes in measure.only.items()]
     return pl.coalesce(values).filter(*conditions).sum() if conditions else pl.coalesce(values).sum()
+
+
+def awaited_lines(instructions: pl.DataFrame, samples: Mapping[str, pl.Expr]) -> pl.DataFrame:
+    """Return `awaits` of LINES by id, file, line and stall: most samples first and, of equals, the nearest instruction first.
+
+    A sample counts once for each line that it waits for: a warp continues only when the last result has arrived.
+
+    Args:
+        instructions: RAW_INSTRUCTIONS of all reports with counters and the kernels' `id`; `awaited` has the nearest first.
+        samples: by stall, the sum of its samples over instructions.
+    """
+    waiting = instructions.lazy().filter(pl.col("file").is_not_null())
+    of_line = waiting.group_by(LINE).agg(value.alias(stall) for stall, value in samples.items())
+    by_instruction = waiting.filter(pl.col("awaited").is_not_null()).group_by(
+        *LINE, "number", "awaited", maintain_order=True
+    )
+    places = instructions.lazy().select(
+        "id",
+        pl.col("number").alias("awaited"),
+        pl.struct(pl.col("file"), pl.col("line")).alias("place"),
+        pl.col("callers").alias("called"),
+    )
+    return (
+        by_instruction.agg(value.alias(stall) for stall, value in samples.items())
+        .explode("awaited")
+        .join(places, on=["id", "awaited"], maintain_order="left")
+        .filter(pl.col("place").struct.field("file").is_not_null())
+        .unique(["id", "number", "place"], keep="first", maintain_order=True)
+        .pipe(_by_stall, samples, [*LINE, "place", "called"])
+        .group_by(*LINE, "stall", "place", maintain_order=True)
+        .agg(pl.col("called").first(), pl.col("n").sum())
+        .join(_by_stall(of_line, samples, LINE).rename({"n": "total"}), on=[*LINE, "stall"], maintain_order="left")
+        .with_columns((pl.col("n") / pl.col("total")).alias("frac"))
+        .filter(pl.col("frac") >= _LEAST_FRAC)
+        .sort("n", descending=True, maintain_order=True)
+        .group_by(*LINE, "stall", maintain_order=True)
+        .agg(_entry().head(_N_AWAITED).alias("awaits"))
+        .collect()
+    )
+
+
+def _by_stall(table: pl.LazyFrame, samples: Mapping[str, pl.Expr], index: list[str]) -> pl.LazyFrame:
+    return table.unpivot(list(samples), index=index, variable_name="stall", value_name="n").filter(pl.col("n") > 0)
+
+
+def _entry() -> pl.Expr:
+    place = pl.col("place").struct
+    return pl.struct(place.field("file"), place.field("line"), pl.col("called").alias("callers"), pl.col("frac"))

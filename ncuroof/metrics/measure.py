@@ -1,8 +1,15 @@
-"""From raw reports to the tables of canonical quantities: KERNELS, WORK, BANDWIDTH, DEVICES and LINES."""
+"""From raw reports to the tables of canonical quantities: KERNELS, WORK, BANDWIDTH, DEVICES and LINES.
+
+Counters are converted to base units: bytes, nanoseconds, hertz, flop, counts, and shares (0..1) in place of percent. Some GPUs have
+no DRAM counters, so the bandwidth of their data sheets is a column, too.
+
+Source of units: the unit strings of NVIDIA's `ncu_report` module and of `ncu --print-units base|auto`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -18,17 +25,69 @@ from ncuroof.metrics.limiters import busiest_counters, with_limiters
 from ncuroof.metrics.lines import measure_lines
 from ncuroof.metrics.names import short_name
 from ncuroof.metrics.quantities import DEFINITION_PREFIX, CounterTable, add_quantities, top_stall
-from ncuroof.metrics.sheet_bandwidths import SHEET_BANDWIDTH, SheetBandwidth, device_names, sheet_bandwidths
 from ncuroof.metrics.surroundings import add_surroundings
 from ncuroof.metrics.tensor import tensor_split_error
 from ncuroof.metrics.torch_ranges import range_names
-from ncuroof.metrics.units import scale
 from ncuroof.metrics.work import measure_bandwidth, measure_work
 from ncuroof.sidecars.counts import Counts
 from ncuroof.tables import BANDWIDTH, DEVICES, KERNELS, LINES, WORK, check, finite
 
 _OF_A_GRID = ("launch__grid_", "launch__block_")
 """Prefixes of counters kept for kernels only: for a CUDA graph, which has many grids, ncu writes 1 x 1 x 1 blocks of 32 threads."""
+
+_PERCENT_NAME = re.compile(r"\.pct\b|\.pct_of_|_pct$|_throughput_pct")
+_SI = {"": 1.0, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
+_COUNTED = (
+    "block", "branches", "cluster", "cycle", "inst", "pass", "register", "request", "sample", "sector", "sectors", "SM",
+    "thread", "warp", "wavefront",
+)  # fmt: skip
+
+SHEET_BANDWIDTH = "device.sheet_dram_bytes_per_s"
+
+SheetBandwidth = Callable[[str | None, int | None, Mapping[str, int | None]], float | None]
+"""Returns the memory bandwidth of a GPU in byte/s, or None.
+
+Its arguments are the device's name, compute capability (90 for 9.0), and `sm_count`, `dram_bytes` and `memory_bus_bits`."""
+
+_ATTRIBUTES = {
+    "sm_count": "multiprocessor_count",
+    "dram_bytes": "total_memory",
+    "memory_bus_bits": "global_memory_bus_width",
+}
+
+
+def scale(unit: str, *, metric: str) -> float:
+    """Return the factor that converts a value in `unit` to base units.
+
+    NVIDIA's module looks units up by chip and returns none for a chip that it does not know. Percentages are therefore recognised
+    by the counter's name as well, and a value without a unit is already in base units.
+
+    Raises:
+        UnitError: the unit is unknown; a guessed scale could be wrong by a factor of a thousand.
+    """
+    if _PERCENT_NAME.search(metric):
+        unit = "%"
+    try:
+        return _SCALE_BY_UNIT[unit]
+    except KeyError:
+        raise UnitError(
+            f"unit {unit!r} of {metric} is not known",
+            hint="please report this unit and the Nsight Compute version that wrote it",
+        ) from None
+
+
+_SCALE_BY_UNIT: dict[str, float] = {
+    "": 1.0,
+    "%": 0.01,
+    "ns": 1.0, "nsecond": 1.0, "us": 1e3, "usecond": 1e3, "ms": 1e6, "msecond": 1e6, "s": 1e9, "second": 1e9,
+    "hz": 1.0, "Khz": 1e3, "Mhz": 1e6, "Ghz": 1e9,
+    "1/s": 1.0,
+    "byte/sector": 1.0, "sector/request": 1.0,
+    "inst/warp": 1.0, "register/thread": 1.0, "byte/block": 1.0, "%/register": 0.01, "%/byte": 0.01,
+    **{f"{prefix}byte{per}": scale for prefix, scale in _SI.items() for per in ("", "/s", "/cycle", "/block")},
+    **dict.fromkeys(_COUNTED, 1.0),
+    **{f"{what}/{per}": 1.0 for what in _COUNTED for per in ("s", "cycle")},
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -258,3 +317,37 @@ def _devices(workloads: pl.DataFrame, table: CounterTable) -> tuple[pl.DataFrame
     distinct = rows.unique(maintain_order=True).with_row_index("device")
     device_by_row = rows.join(distinct, on=rows.columns, how="left", nulls_equal=True, maintain_order="left")
     return distinct.select(*DEVICES), device_by_row["device"]
+
+
+def device_names(workloads: pl.DataFrame) -> pl.Series:
+    """Return the `name` of the device of each workload; null where the report does not say."""
+    if DEVICE_NAME not in workloads.columns:
+        return pl.Series("name", [None] * workloads.height, pl.String)
+    names: pl.Series = workloads[DEVICE_NAME].cast(pl.String)
+    return names.alias("name")
+
+
+def sheet_bandwidths(table: CounterTable, workloads: pl.DataFrame, bandwidth_of: SheetBandwidth | None) -> pl.Series:
+    """Return SHEET_BANDWIDTH of each workload in byte/s; null where no data sheet is known.
+
+    Args:
+        table: counters.
+        workloads: texts, rows as in `table`.
+        bandwidth_of: looks the bandwidth up; None if there are no data sheets.
+    """
+    if bandwidth_of is None:
+        return pl.Series(SHEET_BANDWIDTH, [None] * workloads.height, dtype=pl.Float64)
+    attributes = [
+        table.counter_or_null(f"device__attribute_{attribute}").cast(pl.Int64, strict=False).alias(key)
+        for key, attribute in _ATTRIBUTES.items()
+    ]
+    capability = table.capability().cast(pl.Int32, strict=False).alias("compute_capability")
+    devices = table.frame.select(device_names(workloads), capability, *attributes)
+    distinct = devices.unique(maintain_order=True)
+    found = [
+        bandwidth_of(row["name"], row["compute_capability"], {key: row[key] for key in _ATTRIBUTES})
+        for row in distinct.iter_rows(named=True)
+    ]
+    by_device = distinct.with_columns(pl.Series(SHEET_BANDWIDTH, found, dtype=pl.Float64))
+    joined = devices.join(by_device, on=devices.columns, how="left", nulls_equal=True, maintain_order="left")
+    return joined[SHEET_BANDWIDTH]

@@ -1,4 +1,8 @@
-"""Chains of pointwise kernels: what one writes to memory and the next one in its stream reads, judged by their bytes."""
+"""Chains of pointwise kernels: what one writes to memory and the next one in its stream reads, judged by their bytes.
+
+What remains of a pointwise kernel is what no neighbour could do with its own work. Parts of an optimizer's step are such kernels,
+too; a fused step would move little of what they move.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,9 @@ from types import MappingProxyType
 
 import polars as pl
 
-from ncuroof.metrics.entries import Neighbours
-from ncuroof.metrics.launch_order import launch_pairs
-from ncuroof.metrics.names import matches
+from ncuroof.metrics.entries import Neighbours, OptimizerStep
+from ncuroof.metrics.launch_order import QUEUE, launch_pairs
+from ncuroof.metrics.names import ascii_classes, matches
 from ncuroof.sidecars.counts import Counts
 
 _SECTOR_BYTES = 32
@@ -20,6 +24,12 @@ _SMALLEST_ELEMENT_RATIO = 0.25
 """Smallest operand over a tensor's bytes: one byte per element (a mask) beside floats. All bytes read are a multiple of it."""
 
 _ROUNDING = 1e-9
+
+_MOST_LAUNCHES = 0.5
+"""Share of the launches that one represents for which a kind of neighbour has to be there (a choice: half of them)."""
+
+N_TENSORS = r"[Aa]rray<char *\*, *(?:\([a-z ]+\))?(\d+)"
+"""How many tensors a pointwise kernel of PyTorch reads and writes: the size of its array of pointers (CUDALoops.cuh)."""
 
 
 def fusable_share(
@@ -131,3 +141,148 @@ def _is_handed_on(known: Neighbours) -> pl.Expr:
         & ((read - whole).abs() <= known.most_mismatch)
         & pl.any_horizontal((written / ratio - 1).abs() <= known.most_mismatch for ratio in _ELEMENT_RATIOS)
     ).fill_null(value=False)
+
+
+def kept_share(
+    kernels: pl.DataFrame, known: Neighbours, with_gaps: Mapping[int, Counts | None] = MappingProxyType({})
+) -> pl.Series:
+    """Return the share of a pointwise kernel's bytes that a kernel next to it would still move if it did its work as well.
+
+    The other kernel holds one input in registers, and writes what this one writes in place of its own result, or reads what this
+    one reads in place of its result. All other inputs are still read: of R bytes read and W written, R - W, if the input that is
+    spared is as large as the result; or N - 2 of the N tensors in the kernel's name, whichever share is smaller. A bias or another
+    small operand counts as nothing.
+
+    Args:
+        kernels: KERNELS with quantities, in the order of the run.
+        known: how to recognise the kernels, from the catalogue.
+        with_gaps: by source, for reports that may lack launches between the profiled ones: the counts of the counting run or None.
+
+    Returns:
+        From 0 to 1. Null for other kernels, copies and fills; for those of whose tensors nothing is known; and for those that most
+        of the time have no launch of another kernel next to them in their stream, or one of the same kernel (a loop over tensors).
+    """
+    name = pl.col("name")
+    through_l1 = _SECTOR_BYTES * (pl.col("access.load_sectors") + pl.col("access.store_sectors"))
+    moved = pl.when(through_l1.is_not_null()).then(pl.min_horizontal(through_l1, "traffic_bytes.l2"))
+    written = _SECTOR_BYTES * pl.col("access.store_sectors")
+    n_tensors = name.str.extract(ascii_classes(N_TENSORS)).cast(pl.Float64)
+    launches = kernels.join(_beside(kernels, with_gaps), on="id", how="left", maintain_order="left").select(
+        is_alone=pl.col("of_same").fill_null(0.0) >= _MOST_LAUNCHES,
+        is_beside=pl.col("of_other").fill_null(0.0) >= _MOST_LAUNCHES,
+        is_pointwise=(matches(name, known.in_chain) & ~matches(name, known.copy)).fill_null(value=False),
+        by_bytes=pl.when(moved > 0).then((1 - 2 * written / moved).clip(lower_bound=0)),
+        by_name=pl.when(n_tensors > 0).then((1 - 2 / n_tensors).clip(lower_bound=0)),
+    )
+    counts = pl.col("is_pointwise") & pl.col("is_beside") & ~pl.col("is_alone")
+    share = pl.when(counts).then(pl.min_horizontal("by_bytes", "by_name"))
+    return launches.select(share.alias("launch.kept_if_fused_frac")).to_series()
+
+
+def _beside(kernels: pl.DataFrame, with_gaps: Mapping[int, Counts | None]) -> pl.DataFrame:
+    """Return, per launch with neighbours in its stream, the share of launches next to another kernel, and to the same one.
+
+    Columns `id`, `of_other` and `of_same`: from 0 to 2, since a launch has a neighbour on each side.
+    """
+    names = kernels.select("id", "name")
+    pairs = (
+        launch_pairs(kernels, with_gaps)
+        .join(names, left_on="before", right_on="id", maintain_order="left")
+        .join(names, left_on="behind", right_on="id", suffix="_behind", maintain_order="left")
+        .with_columns(is_same=pl.col("name") == pl.col("name_behind"))
+    )
+    sides = [pairs.select("is_same", id=side, share=f"of_{side}") for side in ("before", "behind")]
+    return (
+        pl.concat(sides)
+        .group_by("id")
+        .agg(
+            of_other=pl.col("share").filter(~pl.col("is_same")).sum(),
+            of_same=pl.col("share").filter("is_same").sum(),
+        )
+    )
+
+
+def optimizer_parts(kernels: pl.DataFrame, known: Neighbours, step: OptimizerStep) -> list[pl.Series]:
+    """Return what each launch is of an optimizer's step in several kernels of PyTorch: two series.
+
+    `launch.fused_step_frac`: of the tensors that the kernels of one parameter's step read and write, the share that a fused kernel
+    would, `n_fused` over the sum of theirs. The kernels are consecutive in their stream with the same grid and block, the last one
+    is the step's last, the others contain all that it needs, and they are few. In foreach passes, `n_fused` over `n_foreach`: in
+    the range of a known step, or where consecutive passes contain all that a step needs, in the range of no other optimizer. Null
+    for other launches, and where a kernel's name does not say how many tensors it has.
+
+    `launch.is_of_optimizer` is 1 for these, and for pointwise kernels in an NVTX range of an optimizer's step, 0 for others.
+
+    Args:
+        kernels: KERNELS, in the order of the run, with what was counted and not recorded (`with_unrecorded`).
+        known: how to recognise pointwise kernels, from the catalogue.
+        step: how to recognise an optimizer's step, from the catalogue.
+    """
+    name = pl.col("name")
+    is_pointwise = (matches(name, known.in_chain) & ~matches(name, known.copy)).fill_null(value=False)
+    launches = kernels.select(
+        *QUEUE,
+        "name",
+        shape=pl.concat_list("grid", "block"),
+        is_pointwise=is_pointwise,
+        is_last=is_pointwise & matches(name, step.last),
+        n_tensors=name.str.extract(ascii_classes(N_TENSORS)).cast(pl.Float64),
+        is_in_range=_is_in(step.range),
+        is_foreach=(matches(name, known.foreach) & _is_in(step.foreach_range)).fill_null(value=False),
+        is_of_other=_is_in(step.torch_range) & ~_is_in(step.foreach_range),
+    )
+    follows = pl.all_horizontal(
+        pl.col("is_pointwise"),
+        pl.col("is_pointwise").shift(1).over(QUEUE),
+        ~pl.col("is_last").shift(1).over(QUEUE),
+        pl.col("shape") == pl.col("shape").shift(1).over(QUEUE),
+    )
+    # Each window over a queue is a step of its own: polars 1.30 cannot nest them.
+    launches = launches.with_columns(begins=~follows.fill_null(value=False))
+    launches = launches.with_columns(run=pl.col("begins").cum_sum().over(QUEUE))
+    run = (*QUEUE, "run")
+    is_step = pl.all_horizontal(
+        pl.col("is_last").any().over(run),
+        pl.len().over(run) <= step.most_kernels,
+        pl.col("n_tensors").is_not_null().all().over(run),
+        *(matches(pl.col("name"), part).any().over(run) for part in step.parts),
+    ).fill_null(value=False)
+    of_step = (step.n_fused / pl.col("n_tensors").sum().over(run)).clip(upper_bound=1)
+    is_pass = pl.col("is_foreach") | (_are_passes_of_a_step(kernels, step) & ~pl.col("is_of_other"))
+    share = pl.when(is_pass).then(step.n_fused / step.n_foreach).when(is_step).then(of_step)
+    is_of_optimizer = is_step | (pl.col("is_pointwise") & pl.col("is_in_range"))
+    parts = launches.select(
+        share.alias("launch.fused_step_frac"), is_of_optimizer.cast(pl.Float64).alias("launch.is_of_optimizer")
+    )
+    return parts.get_columns()
+
+
+def _are_passes_of_a_step(kernels: pl.DataFrame, step: OptimizerStep) -> pl.Series:
+    """Return whether each launch is among consecutive foreach passes that together are an optimizer's step, by their operations.
+
+    Each pass may take several launches on different grids. One that follows the last pass of a step begins another step.
+
+    Args:
+        kernels: KERNELS, in the order of the run.
+        step: how to recognise the passes.
+    """
+    name = pl.col("name")
+    passes = kernels.select(
+        *QUEUE,
+        "name",
+        is_pass=matches(name, step.foreach_pass).fill_null(value=False),
+        is_last=matches(name, step.foreach_last).fill_null(value=False),
+    )
+    is_next_step = ~pl.col("is_last") & pl.col("is_last").shift(1).over(QUEUE)
+    follows = pl.col("is_pass") & pl.col("is_pass").shift(1).over(QUEUE) & ~is_next_step
+    passes = passes.with_columns(begins=~follows.fill_null(value=False))
+    passes = passes.with_columns(run=pl.col("begins").cum_sum().over(QUEUE))
+    run = (*QUEUE, "run")
+    needed = (matches(name, part).any().over(run) for part in step.foreach_parts)
+    are_all = pl.all_horizontal(pl.col("is_last").any().over(run), *needed).fill_null(value=False)
+    return passes.select(is_step=are_all).to_series()
+
+
+def _is_in(pattern: str) -> pl.Expr:
+    """Return whether a launch is in an NVTX range whose name matches a regular expression."""
+    return pl.col("nvtx").list.eval(pl.element().str.contains(pattern)).list.any().fill_null(value=False)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncuroof.ingest.native.reader import unit_of
-from ncuroof.metrics.measure import selection
-from ncuroof.metrics.units import scale
+from ncuroof.metrics.measure import scale, selection
 
 
 @pytest.mark.parametrize(

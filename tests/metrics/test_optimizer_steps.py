@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from ncuroof.metrics.catalogue import load_catalogue
-from ncuroof.metrics.optimizer_steps import optimizer_parts
+from ncuroof.metrics.pointwise_chains import optimizer_parts
 
 KERNEL = (
     "void at::native::vectorized_elementwise_kernel<(int)4, at::native::{}, std::array<char *, (unsigned long){}>>(int)"

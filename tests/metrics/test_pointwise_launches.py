@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from ncuroof.metrics.catalogue import load_catalogue
-from ncuroof.metrics.pointwise_launches import kept_share
+from ncuroof.metrics.pointwise_chains import kept_share
 from ncuroof.sidecars.counts import Counts, KernelCount
 from ncuroof.sidecars.predecessors import Predecessor
 

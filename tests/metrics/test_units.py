@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ncuroof.errors import UnitError
-from ncuroof.metrics.units import scale
+from ncuroof.metrics.measure import scale
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,8 @@ import polars as pl
 import pytest
 
 from ncuroof.metrics.catalogue import load_catalogue
-from ncuroof.metrics.embedding_gradient import embedding_sort
-from ncuroof.metrics.loss_parts import loss_parts
 from ncuroof.metrics.measure import measure
-from ncuroof.metrics.unrecorded_launches import with_unrecorded
+from ncuroof.metrics.surroundings import embedding_sort, loss_parts, with_unrecorded
 from ncuroof.sidecars.counts import Counts, count_launches
 from ncuroof.sidecars.traces.timeline import Activity, Timeline
 from tests.metrics.test_embedding_gradient import OFFSETS, PARTIALS, ROWS, SCAN, SORT

@@ -8,9 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from ncuroof.diagnosis import load_rules, occupancy_limiters, with_weights
+from ncuroof.diagnosis import load_rules, with_weights
 from ncuroof.metrics import load_catalogue, quantity_unit
 from ncuroof.metrics.families import launched_by_pytorch
+from ncuroof.metrics.limiters import occupancy_limiters
 from ncuroof.present.analysed import Analysed, Document
 from ncuroof.present.documents.occupancy_limits import with_limits
 from ncuroof.present.documents.vendor import vendor_block, vendor_rules
