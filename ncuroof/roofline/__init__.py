@@ -5,8 +5,7 @@ from ncuroof.roofline.ceilings import ceilings
 from ncuroof.roofline.gpu_names import profile_by_name
 from ncuroof.roofline.gpu_profiles import GpuProfile, is_partial, load_profiles, match_profile
 from ncuroof.roofline.instructions import INSTRUCTION_DEFINITION, instruction_ceilings, place_instructions
-from ncuroof.roofline.points import place
-from ncuroof.roofline.roofs import Roofline, roofline, sheet_dram_bandwidth
+from ncuroof.roofline.roofs import Roofline, place, roofline, sheet_dram_bandwidth
 
 __all__ = [
     "INSTRUCTION_DEFINITION",

@@ -1,4 +1,7 @@
-"""The whole roofline of an analysis: data sheets of its devices, ceilings, points and bounds."""
+"""The whole roofline of an analysis: data sheets of its devices, ceilings, points and bounds.
+
+A kernel has a point per memory level and precision.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,12 @@ import polars as pl
 from ncuroof.metrics import Measurements
 from ncuroof.roofline.bounds import bound
 from ncuroof.roofline.ceilings import ceilings
-from ncuroof.roofline.datasheet_peaks import with_datasheet_bandwidth, with_datasheet_peaks
 from ncuroof.roofline.gpu_profiles import FP16_ACCUMULATE_SUFFIX, GpuProfile, is_partial, match_profile
 from ncuroof.roofline.instructions import instruction_ceilings, place_instructions
-from ncuroof.roofline.points import place
 from ncuroof.roofline.roof_shares import by_device, roof_shares
+from ncuroof.roofline.sheet_roofs import with_datasheet_bandwidth, with_datasheet_peaks
 from ncuroof.sidecars.calibration import Calibration
+from ncuroof.tables import BANDWIDTH, POINTS, WORK, check, conform, finite
 from ncuroof.words import MemoryLevel, capability_text
 
 _MOSTLY = 0.5
@@ -193,3 +196,43 @@ def narrower_speedup(profile: GpuProfile | None, precision: str, *, is_slower_pa
     rate = peaks.get(fast if is_fp16_accumulation else precision)
     narrower_rate = peaks.get(fast_narrower if is_fp16_accumulation and fast_narrower in peaks else narrower)
     return None if rate is None or narrower_rate is None else narrower_rate / rate
+
+
+def place(work: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.DataFrame:
+    """Place each kernel under the roofs of the levels it moved bytes on and the precisions it worked in.
+
+    Args:
+        work: WORK.
+        bandwidth: BANDWIDTH.
+
+    Returns:
+        POINTS, by kernel, of precisions with reliably counted work. Where a level moved no bytes, the intensity is null and the
+        roof is the peak alone; without a peak, the roof is the slope alone. A roof of 0 has a null `roof_frac`.
+
+    Raises:
+        SchemaError: a column is absent or has another type.
+
+    Source: Williams, Waterman, Patterson, CACM 52(4), 2009: attainable = min(peak, intensity × bandwidth).
+    """
+    check(work, WORK, table="WORK")
+    check(bandwidth, BANDWIDTH, table="BANDWIDTH")
+    peak, slope = pl.col("peak_flop_per_s"), pl.col("peak_bytes_per_s")
+    moved = pl.when(pl.col("bytes_per_s") > 0).then(pl.col("bytes_per_s"))
+    intensity = pl.col("flop_per_s") / moved
+    roof = pl.min_horizontal(peak, intensity * slope)
+    return (
+        work.filter((pl.col("flop_per_s") > 0) & pl.col("reliable"))
+        .join(bandwidth, on="id", maintain_order="left_right")
+        .select(
+            "id",
+            "level",
+            "precision",
+            intensity.alias("intensity_flop_per_byte"),
+            "flop_per_s",
+            roof.alias("roof_flop_per_s"),
+            (peak / slope).alias("ridge_flop_per_byte"),
+            (pl.col("flop_per_s") / roof).alias("roof_frac"),
+        )
+        .pipe(conform, POINTS)
+        .pipe(finite)
+    )

@@ -7,8 +7,13 @@ import pytest
 
 from ncuroof.metrics import measure
 from ncuroof.roofline import profile_by_name, roofline
-from ncuroof.roofline.datasheet_peaks import with_datasheet_peaks
-from ncuroof.roofline.sheet_roofs import most_that_is_possible, sheet_roof_at_clock, states_peak, without_impossible
+from ncuroof.roofline.sheet_roofs import (
+    most_that_is_possible,
+    sheet_roof_at_clock,
+    states_peak,
+    with_datasheet_peaks,
+    without_impossible,
+)
 from ncuroof.sidecars.calibration import Calibration, ReachedRoof
 from ncuroof.words import Precision
 from tests.support.hand_tables import work_table
