@@ -12,7 +12,7 @@ from ncuroof.cli.options import common
 from ncuroof.cli.outputs import Outputs, written_as
 from ncuroof.errors import ModelError
 from ncuroof.model.catalogue import Model, Parameter
-from ncuroof.model.sweep import sizes_of
+from ncuroof.model.study import sizes_of
 
 DEFAULT_MACHINE = "h100-sxm"
 FORMATS = ("term", "json", "md", "csv", "svg", "html")

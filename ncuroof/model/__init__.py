@@ -10,21 +10,25 @@ NVTX range of PyTorch.
 """
 
 from ncuroof.model.attention_products import attention
-from ncuroof.model.batch import critical_batch_of_large_layer, critical_size
-from ncuroof.model.cache import Residency, residency
+from ncuroof.model.batch import Residency, critical_batch_of_large_layer, critical_size, residency
 from ncuroof.model.catalogue import Model, Parameter, model_by_name, models
 from ncuroof.model.dtypes import DTYPES, Dtype, dtype_of
 from ncuroof.model.machines import Accelerator, Machine, accelerators, machine_by_name, machine_of, with_measured
 from ncuroof.model.network import critical_contraction, sharded_gemm
-from ncuroof.model.operation import Operation, Traffic, Work, under
-from ncuroof.model.operators import operator
+from ncuroof.model.operation import Operation, TensorShape, Traffic, Work, under
+from ncuroof.model.operators import operator, recorded_operator
 from ncuroof.model.per_element import activation, adamw, custom, elementwise, embedding, rope
 from ncuroof.model.per_row import cross_entropy, layernorm, rmsnorm, softmax
-from ncuroof.model.prediction import Prediction, attainable_flop_per_s, crosses_ridge, predict
+from ncuroof.model.prediction import (
+    Distance,
+    Grade,
+    Prediction,
+    attainable_flop_per_s,
+    crosses_ridge,
+    distance,
+    predict,
+)
 from ncuroof.model.products import bmm, dot, gemm, gemv, linear
-from ncuroof.model.recorded import recorded_operator
-from ncuroof.model.roof_distance import Distance, Grade, distance
-from ncuroof.model.tensor_shape import TensorShape
 
 __all__ = [
     "DTYPES",

@@ -1,12 +1,13 @@
-"""Operations: the work they need, by roof, and the bytes they have to move."""
+"""Operations: the shapes of their tensors, the work they need, by roof, and the bytes they have to move."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ncuroof.errors import ModelError
-from ncuroof.model.dtypes import Dtype
+from ncuroof.model.dtypes import Dtype, dtype_of
 from ncuroof.resources import FrozenMapping
 
 
@@ -197,3 +198,33 @@ def under(operation: Operation, precision: str) -> Operation:
     """Return the operation with its matrix products under the roof `precision`, e.g. "fp32" for a kernel without tensor cores."""
     work = tuple(replace(each, precisions=(precision,)) if each.is_product else each for each in operation.work)
     return replace(operation, work=work)
+
+
+@dataclass(frozen=True, slots=True)
+class TensorShape:
+    """The shape and element type of a tensor.
+
+    Attributes:
+        sizes: sizes of the dimensions; empty for a 0-d tensor.
+        dtype: name of the element type, ncuroof's or PyTorch's.
+        n_stored: elements in memory, fewer than the product of the sizes if a dimension is expanded; None if equal to it.
+    """
+
+    sizes: tuple[int, ...]
+    dtype: str = "fp32"
+    n_stored: int | None = None
+
+    @property
+    def n_elements(self) -> int:
+        """Product of the sizes."""
+        return math.prod(self.sizes)
+
+    @property
+    def bytes(self) -> float:
+        """Size in memory."""
+        return (self.n_elements if self.n_stored is None else self.n_stored) * dtype_of(self.dtype).bytes
+
+    @property
+    def is_floating(self) -> bool:
+        """Whether the elements are floating-point or complex, so that arithmetic on them counts as FLOP."""
+        return dtype_of(self.dtype).name.startswith(("fp", "bf", "tf", "mxfp", "nvfp", "complex"))

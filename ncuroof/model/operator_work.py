@@ -1,18 +1,21 @@
-"""Work of PyTorch's operators that depends on several shapes (products, convolutions, attention), and shapes of results."""
+"""Work of PyTorch's operators that depends on several shapes (products, convolutions, attention), and shapes of results.
+
+FLOPs of the other operators, and operators that do not move every tensor once, are in `profiles/operators.toml`.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
+from typing import Any
 
 from ncuroof.model.attention_products import attention_work, pairs
 from ncuroof.model.dtypes import dtype_of, wider
-from ncuroof.model.operation import Work, vector
-from ncuroof.model.operator_table import OperatorTable
+from ncuroof.model.operation import TensorShape, Work, vector
 from ncuroof.model.per_element import adamw
-from ncuroof.model.tensor_shape import TensorShape
+from ncuroof.resources import profile_file
 
 
 class Uncountable(Exception):  # noqa: N818  no error: caught in operators.py
@@ -155,6 +158,15 @@ _RESULTS: Mapping[str, Callable[[Sequence[TensorShape]], tuple[int, ...]]] = {
     **dict.fromkeys(_ATTENTION, lambda tensors: (*tensors[0].sizes[:-1], tensors[min(2, len(tensors) - 1)].sizes[-1])),
 }
 
+
+def _product_sizes(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
+    """Return the shape of a product of vectors, matrices, or batches of these."""
+    if not left or not right or left[-1] != right[-2 if len(right) > 1 else 0]:
+        raise Uncountable
+    rows, columns = left[-2:-1], right[-1:] if len(right) > 1 else ()
+    return (*_broadcast([left[:-2], right[:-2]]), *rows, *columns)
+
+
 FAMILIES: Mapping[str, Callable[[Call], tuple[Work, ...]]] = {
     **{name: partial(_product, place=place) for name, place in _PLACE_BY_PRODUCT.items()},
     **dict.fromkeys(_CONVOLUTIONS, _convolution),
@@ -197,15 +209,60 @@ def results_of(name: str, arguments: Sequence[TensorShape | None], table: Operat
     return None if sizes is None else [TensorShape(sizes, first.dtype)]
 
 
-def _product_sizes(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the shape of a product of vectors, matrices, or batches of these."""
-    if not left or not right or left[-1] != right[-2 if len(right) > 1 else 0]:
-        raise Uncountable
-    rows, columns = left[-2:-1], right[-1:] if len(right) > 1 else ()
-    return (*_broadcast([left[:-2], right[:-2]]), *rows, *columns)
-
-
 def _broadcast(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     longest = max((len(shape) for shape in shapes), default=0)
     padded = [(1,) * (longest - len(shape)) + shape for shape in shapes]
     return tuple(max(sizes) for sizes in zip(*padded, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class OperatorTable:
+    """Operators whose work and traffic are given by a table instead of code, by plain name.
+
+    Attributes:
+        views: move nothing: results share the memory of their input.
+        allocations: move nothing: allocations and queries of properties.
+        fills: write whole tensors and read nothing.
+        moves: read and write, without counted work.
+        overwrites: write their first tensor without reading it.
+        gathers: read only what the indices select, and the indices.
+        scatters: in place, write only what the indices select; out of place, copy the whole tensor too.
+        accumulating_scatters: as scatters, but add to the old contents, 1 FLOP per value.
+        pointwise: FLOP per element written.
+        reduction: FLOP per element of the first tensor.
+    """
+
+    views: frozenset[str]
+    allocations: frozenset[str]
+    fills: frozenset[str]
+    moves: frozenset[str]
+    overwrites: frozenset[str]
+    gathers: frozenset[str]
+    scatters: frozenset[str]
+    accumulating_scatters: frozenset[str]
+    pointwise: Mapping[str, int]
+    reduction: Mapping[str, int]
+
+    @property
+    def free(self) -> frozenset[str]:
+        """Operators that move nothing."""
+        return self.views | self.allocations
+
+    @property
+    def workless(self) -> frozenset[str]:
+        """Operators that move data, but compute nothing."""
+        return self.fills | self.moves | self.gathers | self.scatters
+
+
+@cache
+def load_operators() -> OperatorTable:
+    """Return the table that ships with ncuroof.
+
+    Raises:
+        ProfileError: a list is missing or unknown.
+    """
+    with profile_file("operators.toml") as raw:
+        tables: dict[str, Any] = {
+            name: content if isinstance(content, dict) else frozenset(content) for name, content in raw.items()
+        }
+        return OperatorTable(**tables)

@@ -1,26 +1,33 @@
 """Work and compulsory traffic of PyTorch's operators, from their names and shapes.
 
-`operator` serves both calls that are counted as they are dispatched (shapes of results known) and calls that were recorded, such as
-NVTX ranges of `emit_nvtx(record_shapes=True)` (names and shapes of inputs only).
+`operator` serves both calls that are counted as they are dispatched (shapes of results known) and calls that were recorded: NVTX
+ranges of `torch.autograd.profiler.emit_nvtx(record_shapes=True)`, which give names and shapes of inputs only.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
+from ncuroof.metrics.torch_ranges import torch_range
 from ncuroof.model.dtypes import DTYPES, dtype_of
-from ncuroof.model.operation import EACH_ONCE, Operation, Traffic, Work, vector
-from ncuroof.model.operator_table import OperatorTable, load_operators
-from ncuroof.model.operator_work import FAMILIES, Call, Uncountable, results_of
-from ncuroof.model.tensor_shape import TensorShape
+from ncuroof.model.operation import EACH_ONCE, Operation, TensorShape, Traffic, Work, vector
+from ncuroof.model.operator_work import FAMILIES, Call, OperatorTable, Uncountable, load_operators, results_of
 from ncuroof.resources import FrozenMapping
 
 _NAMESPACE = re.compile(r"^(torch\.ops\.)?aten(::|\.)")
 _FOREACH = "_foreach_"
 _VIEWED = "a view or an allocation: moves nothing"
 _UNKNOWN = "each tensor once; the work of this operator is unknown"
+
+_ATEN = re.compile(r"aten::\w+")
+
+_MOST_ELEMENTS = 2**48
+"""Largest tensor that is accepted: a thousand times a GPU's memory. Larger sizes are not PyTorch's; their work overflows."""
 
 
 def operator(
@@ -172,3 +179,40 @@ def _each_once(tensors: Sequence[TensorShape], written: Sequence[TensorShape]) -
 def _moved(read_bytes: float, written_bytes: float) -> tuple[Traffic, ...]:
     moved = (Traffic("inputs", read_bytes), Traffic("outputs", written_bytes, is_written=True))
     return tuple(each for each in moved if each.bytes)
+
+
+def recorded_operator(text: str, *, dtype: str) -> Operation | None:
+    """Return the operator that an NVTX range names, e.g. "aten::mm, seq = 3, op_id = 5, sizes = [[64, 128], [128, 256]]".
+
+    Args:
+        text: text of the range.
+        dtype: element type of all its tensors, which ranges do not contain.
+
+    Returns:
+        The operation; None if the range is not an operator's, or has no sizes that tensors can have.
+
+    Raises:
+        UnknownNameError: no such element type.
+    """
+    found = torch_range(text.strip())
+    if found.sizes is None or not _ATEN.fullmatch(found.name):
+        return None
+    try:
+        shapes = list(_shapes(json.loads(found.sizes)))
+        return operator(found.name, shapes, dtype=dtype) if all(map(_is_possible, shapes)) else None
+    except (ValueError, TypeError, OverflowError, RecursionError):  # a range of other code that begins like PyTorch's
+        return None
+
+
+def _is_possible(shape: tuple[int, ...]) -> bool:
+    """Return whether a tensor can have these sizes; multiplied as floats, since integers of hostile sizes would fill the memory."""
+    return all(0 <= size <= _MOST_ELEMENTS for size in shape) and math.prod(map(float, shape)) <= _MOST_ELEMENTS
+
+
+def _shapes(sizes: list[Any]) -> Iterator[tuple[int, ...]]:
+    """Yield the sizes of each argument in order; lists of tensors one by one."""
+    for each in sizes:
+        if isinstance(each, list) and each and isinstance(each[0], list):
+            yield from _shapes(each)
+        else:
+            yield tuple(int(size) for size in each)

@@ -1,9 +1,13 @@
-"""Predictions: the best time of an operation on a machine, by compute, memory and network, and which of them bounds it."""
+"""Predictions: the best time of an operation on a machine, by compute, memory and network, and which of them bounds it.
+
+A measured time is compared with it: how far its rate is below the roof.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Literal
 
 from ncuroof.errors import ArgumentError
@@ -16,6 +20,10 @@ from ncuroof.words import MemoryLevel, Side
 Bound = Literal["compute", "memory", "network"]
 
 _NS_PER_S = 1e9
+
+NEAR_FRAC = 0.8
+NOTE_FRAC = 0.5
+"""Limits of the grades, as shares of the roof: from 0.8 near it, from 0.5 some headroom, below much headroom (a choice)."""
 
 
 def attainable_flop_per_s(
@@ -181,3 +189,48 @@ def _longest(*times_ns: float | None) -> float | None:
 def crosses_ridge(predictions: Sequence[Prediction]) -> bool:
     """Return whether one operation is compute-bound on some of the machines and not on others."""
     return len({each.bound == "compute" for each in predictions if each.bound is not None}) > 1
+
+
+class Grade(str, Enum):
+    """How close a measured rate is to its roof; `Distance.grade` has the limits."""
+
+    ABOVE = "above"
+    NEAR = "near"
+    NOTE = "note"
+    WARN = "warn"
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """A measured rate against its roof.
+
+    Attributes:
+        limit_flop_per_s: roof at the operation's intensity.
+        achieved_flop_per_s: measured rate.
+        efficiency_frac: achieved over limit.
+        gap_factor: limit over achieved; None if nothing was achieved.
+        grade: near from 80 %, note from 50 %, else warn; above 100 %, what ran did less work or moved fewer bytes than is counted.
+    """
+
+    limit_flop_per_s: float
+    achieved_flop_per_s: float
+    efficiency_frac: float
+    gap_factor: float | None
+    grade: Grade
+
+
+def distance(limit_flop_per_s: float, achieved_flop_per_s: float) -> Distance | None:
+    """Return how far `achieved_flop_per_s` is below its limit; None if the limit is zero."""
+    if not limit_flop_per_s:
+        return None
+    efficiency = achieved_flop_per_s / limit_flop_per_s
+    gap = limit_flop_per_s / achieved_flop_per_s if achieved_flop_per_s else None
+    return Distance(limit_flop_per_s, achieved_flop_per_s, efficiency, gap, _grade(efficiency))
+
+
+def _grade(efficiency_frac: float) -> Grade:
+    if efficiency_frac > 1:
+        return Grade.ABOVE
+    if efficiency_frac >= NEAR_FRAC:
+        return Grade.NEAR
+    return Grade.NOTE if efficiency_frac >= NOTE_FRAC else Grade.WARN

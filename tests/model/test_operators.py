@@ -6,7 +6,7 @@ import pytest
 
 from ncuroof import model
 from ncuroof.model import TensorShape, operator
-from ncuroof.model.operator_table import load_operators
+from ncuroof.model.operator_work import load_operators
 from ncuroof.model.operators import plain_name
 
 

@@ -9,8 +9,7 @@ import pytest
 from ncuroof import model
 from ncuroof.errors import ModelError, UnknownNameError
 from ncuroof.model.catalogue import Model
-from ncuroof.model.study import Request, Study, study
-from ncuroof.model.sweep import sizes_of
+from ncuroof.model.study import Request, Study, sizes_of, study
 
 H100, A100 = model.machine_by_name("h100-sxm"), model.machine_by_name("a100-sxm-80gb")
 
