@@ -1,22 +1,21 @@
 """From measurements and roofline to verdicts, findings, and sums over the run."""
 
-from ncuroof.diagnosis.breakdowns import break_down
-from ncuroof.diagnosis.diagnose import Diagnosis, diagnose
-from ncuroof.diagnosis.kernel_table import kernel_table
+from ncuroof.diagnosis.diagnose import Diagnosis, diagnose, kernel_table
 from ncuroof.diagnosis.outlook import Outlook, outlook
 from ncuroof.diagnosis.rules import Rules, load_rules
 from ncuroof.diagnosis.selection import Selection, restricted, select
 from ncuroof.diagnosis.summary import (
     Share,
     Summary,
+    break_down,
     group_launches,
     known_sum,
     n_launches,
     rank_actions,
     summarise,
+    total_work,
     with_weights,
 )
-from ncuroof.diagnosis.totals import total_work
 from ncuroof.diagnosis.vendor import vendor_verdict
 from ncuroof.diagnosis.wall_time import WallTime, load_parts
 from ncuroof.diagnosis.weights import (

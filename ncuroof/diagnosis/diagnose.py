@@ -1,8 +1,11 @@
-"""The diagnosis: verdicts from measurements and roofline, with decision path, findings, caveats and missing quantities."""
+"""The diagnosis: verdicts from measurements and roofline, with decision path, findings, caveats and missing quantities.
+
+Everything known about each launch is also made one wide table.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import polars as pl
@@ -10,14 +13,14 @@ import polars as pl
 from ncuroof.diagnosis.causes import COMPUTE_UNITS, MEMORY_UNITS, add_firing, add_latency_limiter, collect_findings
 from ncuroof.diagnosis.caveats import add_checks, caveats
 from ncuroof.diagnosis.counted_times import usual_times
-from ncuroof.diagnosis.flips import nearest_flips
 from ncuroof.diagnosis.rules import Node, Rules, load_rules
-from ncuroof.diagnosis.tree import walk_tree
+from ncuroof.diagnosis.summary import with_weights
+from ncuroof.diagnosis.tree import nearest_flips, walk_tree
 from ncuroof.diagnosis.weights import UNEVEN
-from ncuroof.metrics import NEAR_FRAC, Catalogue, Measurements, Quantity, largest, load_catalogue
+from ncuroof.metrics import NEAR_FRAC, Catalogue, Measurements, Quantity, largest, load_catalogue, precisions
 from ncuroof.roofline import LEAST_UNCOUNTED_FRAC, Roofline
 from ncuroof.tables import FINDINGS, FLIPS, MISSING, PATH, VERDICTS, check, conform
-from ncuroof.words import Confidence, Verdict
+from ncuroof.words import Confidence, MemoryLevel, Verdict
 
 _TENSOR = "tensor"
 _SAME = 0.0005
@@ -238,3 +241,56 @@ def _is_missing(quantity: str, rules: Rules) -> pl.Expr:
     divisor = rules.missing_unless_zero.get(quantity)
     is_null = pl.col(quantity).is_null()
     return is_null if divisor is None else is_null & (pl.col(divisor) != 0).fill_null(value=True)
+
+
+def kernel_table(
+    measurements: Measurements, placed: Roofline, diagnosis: Diagnosis, weights: pl.DataFrame
+) -> pl.DataFrame:
+    """Return one row per workload: KERNELS with all quantities, BOUNDS, VERDICTS, WEIGHTS, and the long tables spread into columns.
+
+    Every report has the same columns, null where it lacks the data; `ncuroof.analysis.Analysis.kernels` describes them.
+
+    Args:
+        measurements: what was measured.
+        placed: the roofline of these measurements.
+        diagnosis: their diagnosis.
+        weights: WEIGHTS.
+    """
+    kernels = measurements.kernels.hstack(
+        [column for part in (placed.bounds, diagnosis.verdicts) for column in part.drop("id")]
+    )
+    dominant = placed.points.join(
+        kernels.select("id", precision="dominant_precision"), on=["id", "precision"], how="semi"
+    )
+    kernels = with_weights(kernels, weights)
+    levels = [level.value for level in MemoryLevel]
+    known = precisions()
+    later = [name for name in placed.work["precision"].unique(maintain_order=True) if name not in known]
+    spreads = (
+        _spread(kernels["id"], placed.work, "work", "precision", known, ("flop", "frac")),
+        _spread(kernels["id"], placed.bandwidth, "bandwidth", "level", levels, ("bytes_per_s", "frac")),
+        _spread(kernels["id"], dominant, "intensity", "level", levels, ("intensity_flop_per_byte",)),
+        _spread(
+            kernels["id"],
+            placed.instruction_points,
+            "instruction_intensity",
+            "level",
+            levels,
+            ("intensity_inst_per_transaction",),
+        ),
+        _spread(kernels["id"], placed.work, "work", "precision", later, ("flop", "frac")),
+    )
+    return kernels.hstack([column for spread in spreads for column in spread])
+
+
+def _spread(
+    ids: pl.Series, table: pl.DataFrame, prefix: str, key: str, names: Sequence[str], values: Sequence[str]
+) -> Iterator[pl.Series]:
+    """Yield a column per name and value of a long table, in the kernels' order; a single value is left out of the column's name."""
+    rows_by_name = table.select("id", key, *values).partition_by(key, as_dict=True)
+    for name in names:
+        rows = rows_by_name.get((name,))
+        found = None if rows is None else ids.to_frame().join(rows, on="id", how="left", maintain_order="left")
+        for value in values:
+            column = pl.repeat(None, len(ids), dtype=table.schema[value], eager=True) if found is None else found[value]
+            yield column.alias(f"{prefix}.{name}.{value}" if len(values) > 1 else f"{prefix}.{name}")

@@ -1,4 +1,8 @@
-"""The run as a whole: GPU time by verdict, recoverable time, groups of equal launches, and the most valuable things to do."""
+"""The run as a whole: GPU time by verdict, recoverable time, groups of equal launches, and the most valuable things to do.
+
+GPU time is also broken down by kernel family and by NVTX range. Work, rate and DRAM intensity of the run are sums over launches and
+ratios of sums, never means of ratios.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,14 @@ from dataclasses import dataclass
 import polars as pl
 
 from ncuroof.diagnosis.rules import load_rules
-from ncuroof.tables import ACTIONS, GROUPS, conform
+from ncuroof.diagnosis.weights import UNEVEN
+from ncuroof.tables import ACTIONS, BOUNDS, BREAKDOWN_KINDS, BREAKDOWNS, GROUPS, KERNELS, TOTALS, WORK, check, conform
 from ncuroof.words import Verdict
+
+_NS_PER_S = 1e9
+
+_UNNAMED = "(unnamed)"
+"""Stands for a range whose name is not in the report."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,3 +227,111 @@ def _variation() -> pl.Expr:
     """Return the standard deviation of durations over their mean; null for fewer than two, or a mean of zero."""
     duration = pl.col("duration_ns")
     return pl.when(duration.count() > 1, duration.mean() > 0).then(duration.std(ddof=0) / duration.mean())
+
+
+def total_work(
+    kernels: pl.DataFrame, work: pl.DataFrame, verdicts: pl.DataFrame, weights: pl.DataFrame
+) -> pl.DataFrame:
+    """Return the run's work in each precision, in the order of WORK, without failed launches and unreliable counts.
+
+    rate = ΣFLOP / ΣT over the launches in which the precision was counted, even as zero; intensity = ΣFLOP / Σ DRAM bytes over
+    those of them whose DRAM bytes are known. Both are null where the divisor is zero or unknown.
+
+    Work and bytes are multiplied by the number of launches represented. Where these differ in time (`UNEVEN`), they have other
+    sizes on the same grid, and their work was not counted: it is assumed proportional to time, at the profiled launch's rate.
+
+    Args:
+        kernels: KERNELS with `traffic_bytes.dram`.
+        work: WORK.
+        verdicts: VERDICTS, whose caveats mark launches that represent launches of other durations.
+        weights: WEIGHTS, applied to sums and launch counts.
+
+    Returns:
+        TOTALS.
+
+    Raises:
+        SchemaError: a column is absent or has another type.
+    """
+    check(kernels, KERNELS, table="KERNELS")
+    check(work, WORK, table="WORK")
+    launches = kernels.filter(~pl.col("failed")).select("id", "duration_ns", pl.col("traffic_bytes.dram").alias("dram"))
+    counted = work.filter(pl.col("reliable") & pl.col("flop").is_not_null()).join(
+        launches, on="id", maintain_order="left"
+    )
+    uneven = verdicts.filter(pl.col("caveats").list.contains(UNEVEN))["id"]
+    times_each = pl.when(pl.col("id").is_in(uneven.implode())).then("weight").otherwise("n_represented")
+    counted = with_weights(counted, weights).with_columns(
+        pl.col("flop", "dram") * times_each, pl.col("duration_ns") * pl.col("weight")
+    )
+    flop, moves = pl.col("flop"), pl.col("dram").is_not_null()
+    seconds = pl.col("duration_ns").sum() / _NS_PER_S
+    dram_bytes = pl.col("dram").sum()
+    return (
+        counted.group_by("precision", maintain_order=True)
+        .agg(
+            flop.sum(),
+            n_launches(),
+            pl.when(seconds > 0).then(flop.sum() / seconds).alias("flop_per_s"),
+            pl.when(dram_bytes > 0).then(flop.filter(moves).sum() / dram_bytes).alias("intensity_flop_per_byte"),
+        )
+        .pipe(conform, TOTALS)
+    )
+
+
+def break_down(kernels: pl.DataFrame, bounds: pl.DataFrame, weights: pl.DataFrame) -> pl.DataFrame:
+    """Return sums over launches by family and by NVTX range (BREAKDOWN_KINDS), without failed launches.
+
+    Each kind of breakdown covers the whole run, so its sums add up to the run's. share = ΣT of the key / ΣT of the run, null where
+    either is unknown or the run took no time.
+
+    Args:
+        kernels: KERNELS.
+        bounds: BOUNDS, rows as in `kernels`.
+        weights: WEIGHTS, applied to sums and launch counts.
+
+    Returns:
+        BREAKDOWNS.
+
+    Raises:
+        SchemaError: a column is absent or has another type.
+    """
+    check(kernels, KERNELS, table="KERNELS")
+    check(bounds, BOUNDS, table="BOUNDS")
+    ranges = pl.col("nvtx").list.eval(pl.element().fill_null(_UNNAMED))
+    has_ranges = pl.col("nvtx").list.len() > 0
+    launches = (
+        with_weights(kernels.select("id", "failed", "duration_ns", "family", ranges, bounds["recoverable_ns"]), weights)
+        .filter(~pl.col("failed"))
+        .with_columns(
+            pl.when(has_ranges).then(pl.col("nvtx").list.first()).alias("nvtx"),
+            pl.when(has_ranges)
+            .then(pl.col("nvtx").list.head(_branching_depth(kernels)).list.join("/"))
+            .alias("nvtx_branch"),
+            pl.when(has_ranges).then(pl.col("nvtx").list.join("/")).alias("nvtx_path"),
+            pl.col("duration_ns", "recoverable_ns") * pl.col("weight"),
+        )
+    )
+    return pl.concat(_sums(launches, kind) for kind in BREAKDOWN_KINDS)
+
+
+def _branching_depth(kernels: pl.DataFrame) -> int:
+    """Return how many of the outermost ranges to look at until launches differ: 1 if the outermost do; all if none do.
+
+    A script's only outermost range (`step`) says nothing, and the ranges in it (`forward`, `backward`) say where its time goes.
+    """
+    paths = kernels.filter(pl.col("nvtx").list.len() > 0)["nvtx"]
+    depths = range(1, max(map(len, paths), default=1) + 1)
+    return next((depth for depth in depths if paths.list.head(depth).n_unique() > 1), depths[-1])
+
+
+def _sums(launches: pl.DataFrame, kind: str) -> pl.DataFrame:
+    total = launches.select(known_sum(pl.col("duration_ns"))).item()
+    return (
+        launches.group_by(pl.col(kind).alias("key"), maintain_order=True)
+        .agg(n_launches(), known_sum(pl.col("duration_ns")), known_sum(pl.col("recoverable_ns")))
+        .with_columns(
+            pl.lit(kind).alias("kind"), (pl.col("duration_ns") / pl.lit(total or None, pl.Float64)).alias("share_frac")
+        )
+        .sort("duration_ns", descending=True, nulls_last=True, maintain_order=True)
+        .pipe(conform, BREAKDOWNS)
+    )

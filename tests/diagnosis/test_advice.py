@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from ncuroof.diagnosis import load_rules
-from ncuroof.diagnosis.advice import Advice
+from ncuroof.diagnosis.finding import Advice
 from ncuroof.metrics import families
 from ncuroof.metrics.families import USER, families_of, lineage, load_families
 from ncuroof.present.texts.kernel_lines import first_clause

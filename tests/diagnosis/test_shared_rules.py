@@ -12,7 +12,7 @@ import pytest
 
 from ncuroof import resources
 from ncuroof.diagnosis import load_rules
-from ncuroof.diagnosis.shared_rules import complete_findings
+from ncuroof.diagnosis.rules import complete_findings
 from ncuroof.errors import ProfileError
 
 PROFILES = resources.folder("profiles")
