@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import polars as pl
 
 from ncuroof.expected.calls import expected_calls, peaks_by_device
-from ncuroof.expected.modules import expected_modules
-from ncuroof.expected.operators import expected_operators
-from ncuroof.expected.utilisation import ModelUtilisation, model_utilisation
+from ncuroof.expected.ranges import expected_modules
+from ncuroof.expected.utilisation import ModelUtilisation, expected_operators, model_utilisation
 from ncuroof.words import CeilingSource
 
 __all__ = ["Expected", "ModelUtilisation", "expect", "of_part"]

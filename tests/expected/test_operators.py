@@ -6,8 +6,8 @@ from typing import Any
 
 import polars as pl
 
-from ncuroof.expected.operators import expected_operators
 from ncuroof.expected.schemas import CALLS
+from ncuroof.expected.utilisation import expected_operators
 
 
 def call(**changes: Any) -> dict[str, Any]:
