@@ -3,7 +3,6 @@
 from ncuroof.whatif.busy_times import RESOURCES, busy_times
 from ncuroof.whatif.changes import Change, change, concerned, parse_change, parse_changes
 from ncuroof.whatif.fusion import against_order, fuse, parse_fusion
-from ncuroof.whatif.launch_limits import most_shared_bytes_per_block
 from ncuroof.whatif.peak_ratios import (
     Target,
     parse_target,
@@ -13,9 +12,8 @@ from ncuroof.whatif.peak_ratios import (
     recorded_dram,
     with_recorded_dram,
 )
-from ncuroof.whatif.projection import WAITING, project
-from ncuroof.whatif.sums import by_kernel, by_target
-from ncuroof.whatif.trial import tried
+from ncuroof.whatif.projection import WAITING, most_shared_bytes_per_block, project
+from ncuroof.whatif.trial import by_kernel, by_target, tried
 
 __all__ = [
     "RESOURCES",
