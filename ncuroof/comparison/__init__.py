@@ -2,18 +2,15 @@
 
 from ncuroof.comparison.baseline import baseline_json, read_baseline
 from ncuroof.comparison.chosen_pairs import ChosenPair, parse_pair
-from ncuroof.comparison.comparable import Comparable
 from ncuroof.comparison.comparison import Comparison, compare, matched_change, run_change, run_obstacle, total_ns
-from ncuroof.comparison.coverage import are_of_other_steps, n_units, steps_remark
 from ncuroof.comparison.deltas import Delta
 from ncuroof.comparison.explanations import QuantityChange
-from ncuroof.comparison.finding_changes import FindingChange
-from ncuroof.comparison.gates import Gate, parse_gate
-from ncuroof.comparison.judgement import GateResult, judge
-from ncuroof.comparison.line_changes import LineChange
+from ncuroof.comparison.finding_changes import FindingChange, LineChange
+from ncuroof.comparison.gates import Gate, GateResult, judge, parse_gate
 from ncuroof.comparison.matched_groups import WORK_WORDS, is_other_work
 from ncuroof.comparison.matching import How, Match, Matching, Sureness
 from ncuroof.comparison.noise import is_beyond
+from ncuroof.comparison.obstacles import Comparable, are_of_other_steps, n_units, steps_remark
 from ncuroof.comparison.run import BUILDS, Run, Setup, distinct, launch_groups, line_shares, run_of
 from ncuroof.comparison.unrecorded import CountedOnly, unclear_ns
 

@@ -11,12 +11,11 @@ from html import escape
 import polars as pl
 
 from ncuroof.comparison.chosen_pairs import ChosenPair, chosen
-from ncuroof.comparison.comparable import Comparable, comparable
-from ncuroof.comparison.coverage import coverage_obstacle, n_units
 from ncuroof.comparison.deltas import Delta, deltas
 from ncuroof.comparison.distinct_names import names_of_failed, with_distinct_names
 from ncuroof.comparison.matching import Matching, Sureness, match
 from ncuroof.comparison.noise import by_clocks, is_by_clocks, noise_of_runs
+from ncuroof.comparison.obstacles import Comparable, comparable, coverage_obstacle, n_units
 from ncuroof.comparison.rules import load_comparison_rules
 from ncuroof.comparison.run import Run
 from ncuroof.comparison.signatures import texts_without_versions

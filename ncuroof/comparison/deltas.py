@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from ncuroof.comparison.explanations import QuantityChange, changes
-from ncuroof.comparison.finding_changes import FindingChange, finding_change
-from ncuroof.comparison.line_changes import LineChange, line_changes
+from ncuroof.comparison.finding_changes import FindingChange, LineChange, finding_change, line_changes
 from ncuroof.comparison.matched_groups import MatchedGroups, Row, aligned, whole_sum, work_ratio
 from ncuroof.comparison.matching import How, Match
 from ncuroof.comparison.noise import (

@@ -1,4 +1,4 @@
-"""Gates: conditions that a run has to meet, against the run before or by itself.
+"""Gates: conditions that a run has to meet, against the run before or by itself, and whether it meets them.
 
 time:+5%                         the run's GPU time grows by at most 5 %
 step:+5%                         the wall-clock time of a step grows by at most 5 %
@@ -7,15 +7,48 @@ kernel(flash.*).roof_frac>=0.7   roofline time over duration of each such kernel
 findings.high==0                 findings of high severity in the run after
 run.recoverable_frac<0.3         time above the roofline over GPU time, in the run after
 run.idle_frac<0.2                share of a step in which the GPU is idle, in the run after
+
+A gate that cannot be judged (no kernel of that name, times that are not comparable, a quantity that was not collected, a damaged
+report) fails, and says why.
 """
 
 from __future__ import annotations
 
+import operator
 import re
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from ncuroof.comparison.run import numbers_of_groups
+import polars as pl
+
+from ncuroof import wording
+from ncuroof.comparison.comparison import Comparison, damage_of, run_change, run_obstacle, some, total_ns
+from ncuroof.comparison.deltas import Delta
+from ncuroof.comparison.distinct_names import names_of_failed
+from ncuroof.comparison.matched_groups import WORK_WORDS, Row, is_other_work
+from ncuroof.comparison.matching import How, Sureness
+from ncuroof.comparison.noise import is_beyond
+from ncuroof.comparison.obstacles import n_units
+from ncuroof.comparison.run import Run, numbers_of_groups
+from ncuroof.comparison.signatures import numbered, texts_without_versions
+from ncuroof.diagnosis import load_rules
 from ncuroof.errors import GateError
+from ncuroof.words import Verdict
+
+_OPS: Mapping[str, Callable[[float, float], bool]] = {
+    ">=": operator.ge,
+    "<=": operator.le,
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+_SUMS = {"duration_ns", "recoverable_ns", "recoverable_frac"}
+"""Of a run, over its launches: those that failed to profile are missing in them."""
+
+_OF_STEPS = {"step_ns", "idle_frac"}
+"""Of a run, from the counting run: a damaged report says as much of them as a whole one."""
 
 _GATE = re.compile(
     r"^\s*(?:(?P<subject>time|step|run|findings)|kernel\((?P<pattern>.*)\))(?:\.(?P<metric>[A-Za-z_][\w.]*))?"
@@ -28,6 +61,290 @@ _HINT = (
 _SEVERITIES = ("high", "medium")
 _RUN_METRICS = ("duration_ns", "recoverable_ns", "recoverable_frac", "n_kernels", "n_failed", "step_ns", "idle_frac")
 _TIME = "time"
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """Whether a gate held: the gate as written, and the reasons why not, or what was found where it did."""
+
+    gate: str
+    has_passed: bool
+    reasons: tuple[str, ...]
+
+
+def judge(gates: Sequence[Gate], comparison: Comparison) -> list[GateResult]:
+    """Return whether each gate held."""
+    judges = {"time": _time, "step": _step, "run": _run, "findings": _findings, "kernel": _kernels}
+    return [_of_whole_runs(gate, judges[gate.subject](gate, comparison), comparison) for gate in gates]
+
+
+def _of_whole_runs(gate: Gate, found: GateResult, comparison: Comparison) -> GateResult:
+    """Return the result, or that the gate failed where a run that it is of is damaged: what was lost may not meet it.
+
+    The time of the run is not compared then, anyway.
+    """
+    if gate.subject in ("time", "step") or gate.metric in _OF_STEPS:
+        return found
+    before = {} if gate.limit_frac is None else {"before": comparison.before}
+    damage = damage_of({**before, "after": comparison.after})
+    return replace(found, has_passed=False, reasons=(*found.reasons, damage)) if damage else found
+
+
+def _time(gate: Gate, comparison: Comparison) -> GateResult:
+    if reasons := comparison.comparable.reasons:
+        return _not_comparable(gate, reasons)
+    if (obstacle := run_obstacle(comparison)) is not None:
+        return _not_comparable(gate, [obstacle])
+    change, noise = run_change(comparison)
+    if change is None or noise is None:
+        return _not_met(gate, "the GPU time of one of the runs is not known")
+    limit = gate.limit_frac or 0.0
+    # growth within chance is none; less time has to be shown
+    has_passed = change <= max(limit, noise) if limit >= 0 else change <= limit and is_beyond(change, noise)
+    counted = " of the counting runs" if comparison.after.is_counted else ""
+    per_step = "" if n_units(comparison.before, comparison.after) == (1, 1) else " per step"
+    reason = f"GPU time{counted} changed by {100 * change:+.1f} %{per_step} (noise: ±{100 * noise:.1f} %)"
+    gone = _gone(comparison.before, comparison.matching.removed)
+    other_work = some(_other_work(comparison.deltas))
+    return GateResult(gate.text, has_passed=has_passed, reasons=(reason, *gone, *filter(None, [other_work])))
+
+
+def _step(gate: Gate, comparison: Comparison) -> GateResult:
+    if reasons := comparison.comparable.reasons:
+        return _not_comparable(gate, reasons)
+    was, became = comparison.before.step_ns, comparison.after.step_ns
+    if not was or became is None:
+        return _not_met(gate, "the step time is not known for both runs: ncuroof profile --step measures it")
+    reason = f"the step time changed by {100 * (became / was - 1):+.1f} %"
+    return GateResult(gate.text, has_passed=became <= was * (1 + (gate.limit_frac or 0.0)), reasons=(reason,))
+
+
+def _not_met(gate: Gate, *reasons: str) -> GateResult:
+    return GateResult(gate.text, has_passed=False, reasons=reasons)
+
+
+def _not_comparable(gate: Gate, reasons: Sequence[str]) -> GateResult:
+    return _not_met(gate, *(f"times are not comparable: {reason}" for reason in reasons))
+
+
+def _run(gate: Gate, comparison: Comparison) -> GateResult:
+    after = comparison.after
+    known = after.groups.filter(after.groups["recoverable_ns"].is_not_null())
+    recoverable, of_these = (
+        float(known[name].sum()) if known.height else None for name in ("recoverable_ns", "duration_ns")
+    )
+    values: dict[str, float | None] = {
+        "duration_ns": total_ns(after),
+        "recoverable_ns": recoverable,
+        "recoverable_frac": recoverable / of_these if recoverable is not None and of_these else None,
+        "n_kernels": float(after.n_kernels),
+        "n_failed": float(after.n_failed),
+        "step_ns": after.step_ns,
+        "idle_frac": after.idle_frac,
+    }
+    found = _held(gate, [("run", values[gate.metric])])
+    if gate.metric not in _SUMS or not found.has_passed:
+        return found
+    if after.n_failed:
+        return _not_met(gate, f"launches failed to profile: {after.n_failed}")
+    is_share = gate.metric.startswith("recoverable")
+    unknown = after.groups.filter(pl.col("recoverable_ns" if is_share else "duration_ns").is_null())
+    if unknown.is_empty():
+        return found
+    caveat = f"not known for {some(unknown['short_name'].to_list())}"
+    return replace(found, has_passed=is_share, reasons=(*found.reasons, caveat) if is_share else (caveat,))
+
+
+def _findings(gate: Gate, comparison: Comparison) -> GateResult:
+    groups = comparison.after.groups
+    n_found = int(groups[f"n_{gate.metric}"].sum())
+    found = replace(
+        _held(gate, [("findings", float(n_found))]),
+        reasons=(f"{wording.counted(n_found, 'finding')} of {gate.metric} severity",),
+    )
+    if not found.has_passed:
+        return found
+    if comparison.after.n_failed:
+        return _not_met(gate, f"launches failed to profile: {comparison.after.n_failed}")
+    if groups.is_empty():
+        return _not_met(gate, "no launch was profiled")
+    if unknown := groups.filter(pl.col("verdict") == Verdict.UNKNOWN.value)["short_name"].to_list():
+        return _not_met(gate, f"no findings are possible for {some(unknown)}: too little was collected")
+    return replace(found, reasons=found.reasons + _not_looked_for(groups))
+
+
+def _not_looked_for(groups: pl.DataFrame) -> tuple[str, ...]:
+    """Return of how many kernels quantities are missing that findings are made of; shares of nothing are not missing."""
+    rules = load_rules()
+    wanted = [
+        name for name in rules.missing_quantities if name in groups.columns and name not in rules.missing_unless_zero
+    ]
+    lacking = groups.filter(pl.any_horizontal(pl.col(name).is_null() for name in wanted))
+    if lacking.is_empty():
+        return ()
+    absent = ", ".join(name for name in wanted if lacking[name].null_count())
+    return (f"{len(lacking)} of {wording.counted(len(groups), 'kernel')} lack quantities that findings need: {absent}",)
+
+
+def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
+    assert gate.pattern is not None  # noqa: S101 (parsed so)
+    before, rows = (_named(gate.pattern, run) for run in (comparison.before, comparison.after))
+    unjudged, in_both = _failed(gate, comparison)
+    has_limit = gate.limit_frac is not None
+    if failed := unjudged or (in_both if has_limit and not before and not rows else ""):
+        return _not_met(gate, f"{failed} failed to profile")
+    if has_limit and (before or rows):
+        found = _kernel_times(gate, comparison, *({row["group"] for row in side} for side in (before, rows)))
+        return (
+            replace(found, reasons=(*found.reasons, f"{in_both} failed to profile in both runs")) if in_both else found
+        )
+    if not rows:
+        return _not_met(gate, f"no kernel name matches {gate.pattern.pattern!r}")
+    return _held(gate, [(row["short_name"], row[gate.metric]) for row in rows])
+
+
+def _named(pattern: re.Pattern[str], run: Run) -> list[Row]:
+    could_find = pl.col("verdict") != Verdict.UNKNOWN.value
+    groups = run.groups.with_columns(pl.when(could_find).then(pl.col("n_high", "n_medium")))
+    return [row for row in groups.iter_rows(named=True) if pattern.search(row["name"] or "")]
+
+
+def _failed(gate: Gate, comparison: Comparison) -> tuple[str, str]:
+    """Return which kernels of the name failed to profile so that the gate cannot be judged, and which others did; "" for none.
+
+    In the run after, or for a limit in one of the runs alone; where names are not known, their numbers tell.
+    """
+    assert gate.pattern is not None  # noqa: S101 (parsed so)
+    runs = comparison.before, comparison.after
+    plain = [texts_without_versions(run.failed) for run in runs]
+    before, after = map(Counter, plain)
+    otherwise = after if gate.limit_frac is None else (before - after) + (after - before)
+    if gate.limit_frac is not None and "" in (*before, *after) and before.total() == after.total():
+        return "", ""
+    shown = {**names_of_failed(*runs), "": "an unknown kernel"}
+    found: dict[bool, set[str]] = {True: set(), False: set()}
+    for name, key in zip((*runs[0].failed, *runs[1].failed), (*plain[0], *plain[1]), strict=True):
+        if gate.pattern.search(name):
+            found[key in otherwise].add(shown[name])
+    return some(sorted(found[True])), some(sorted(found[False]))
+
+
+def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: set[int]) -> GateResult:
+    """Judge the times of kernels that are named on either side: of one that took the place of another, too.
+
+    Growth within chance is none, where chance is that of all of them: of sixty changes three are beyond that of one. Less time has
+    to be shown, beyond chance.
+    """
+    if reasons := comparison.comparable.reasons:
+        return _not_comparable(gate, reasons)
+    found = [delta for delta in comparison.deltas if before & set(delta.match.before) or after & set(delta.match.after)]
+    judged = [delta for delta in found if delta.match.sureness is not Sureness.GUESS]
+    not_judged = _not_judged(comparison, before, after, found)
+    is_numbered = comparison.after.groups.select(numbered(pl.col("name"))).to_series().to_list()
+    of_other_work = _other_work(
+        delta for delta in found if delta.match.how is How.SHAPE and not is_numbered[delta.match.after[0]]
+    )
+    if not judged and not of_other_work:
+        return _not_met(gate, ", ".join(("no such kernel is in both runs for sure", *not_judged)))
+    limit = gate.limit_frac or 0.0
+    changed = [
+        (change, noise, delta)
+        for delta in judged
+        if (change := delta.change_frac) is not None and (noise := delta.noise_of(len(judged))) is not None
+    ]
+    over = [
+        (change, noise, delta)
+        for change, noise, delta in changed
+        if (change > limit if is_beyond(change, noise) else limit < 0)
+    ]
+    if broken := tuple(_changed(*each) for each in over) + _of_unknown_time(judged) + of_other_work:
+        return _not_met(gate, *broken)
+    summary = wording.counted(len(judged), "kernel")
+    most = max(changed, key=lambda each: each[0], default=None)
+    if most is not None and most[0] > limit:
+        summary += f", none beyond the limit by more than noise: {_changed(*most)}"
+    else:
+        summary += " within the limit"
+    reasons = (", ".join((summary, *not_judged)), some(_other_work(judged)), some(_counted_otherwise(judged)))
+    return GateResult(gate.text, has_passed=True, reasons=tuple(filter(None, reasons)))
+
+
+def _other_work(deltas: Iterable[Delta]) -> tuple[str, ...]:
+    """Return which kernels do far more or less work than before, so that no time of them says whether they became slower."""
+    return tuple(
+        f"{_names(delta)} does a different amount of work ({WORK_WORDS[work[0]]} ×{work[1]:.3g})"
+        for delta in deltas
+        if (work := delta.work) is not None and is_other_work(work[1])
+    )
+
+
+def _counted_otherwise(deltas: Iterable[Delta]) -> tuple[str, ...]:
+    """Return which kernels changed in the counting runs, but not in the launches under ncu."""
+    return tuple(
+        f"{_names(delta)} changed by {100 * (counted[1] / counted[0] - 1):+.1f} % in the counting runs, without ncu"
+        for delta in deltas
+        if delta.is_counted_otherwise and (counted := delta.counted_ns) is not None
+    )
+
+
+def _changed(change: float, noise: float, delta: Delta) -> str:
+    return f"{_names(delta)} changed by {100 * change:+.1f} % (noise: ±{100 * noise:.1f} %)"
+
+
+def _names(delta: Delta) -> str:
+    return " → ".join(dict.fromkeys(delta.names))
+
+
+def _not_judged(comparison: Comparison, before: set[int], after: set[int], found: Sequence[Delta]) -> tuple[str, ...]:
+    """Return which groups a limit says nothing of.
+
+    New ones, those that one run launched and did not profile, those matched by a guess, and those that are gone.
+    """
+    clauses = []
+    matching = comparison.matching
+    not_before, not_after = (
+        {each.group for each in only_counted} & of_these
+        for only_counted, of_these in ((matching.not_recorded_before, after), (matching.not_recorded_after, before))
+    )
+    for n_groups, when in ((len(not_before), "before"), (len(not_after), "after")):
+        if n_groups:
+            clauses.append(
+                f"{n_groups} {'was' if n_groups == 1 else 'were'} launched but not profiled in the run {when}"
+            )
+    if n_new := len(after - not_before - {group for delta in found for group in delta.match.after}):
+        clauses.append(f"{n_new} {'was' if n_new == 1 else 'were'} not in the run before")
+    if n_guessed := sum(delta.match.sureness is Sureness.GUESS for delta in found):
+        clauses.append(f"{n_guessed} matched only by a guess, so not judged")
+    return (*clauses, *_gone(comparison.before, before & set(comparison.matching.removed)))
+
+
+def _gone(before: Run, groups: Collection[int]) -> tuple[str, ...]:
+    """Return that groups are not in the run any more, those that took longest first; nothing for none."""
+    rows = before.groups.filter(pl.col("group").is_in(list(groups)))
+    names = rows.sort("duration_ns", descending=True, nulls_last=True)["short_name"].to_list()
+    return (f"no longer in the run: {some(names)}",) if names else ()
+
+
+def _of_unknown_time(deltas: Iterable[Delta]) -> tuple[str, ...]:
+    return tuple(
+        f"{delta.names[1]}: {delta.obstacle}" if delta.obstacle else f"the time of {delta.names[1]} is not known"
+        for delta in deltas
+        if delta.change_frac is None
+    )
+
+
+def _held(gate: Gate, values: Sequence[tuple[str, float | None]]) -> GateResult:
+    holds = _OPS[gate.op]
+    broken = [
+        f"{name}: {gate.metric} was not collected" if value is None else f"{name}: {gate.metric} is {value:.4g}"
+        for name, value in values
+        if value is None or not holds(value, gate.value)
+    ]
+    return GateResult(
+        gate.text,
+        not broken,
+        tuple(broken) or tuple(f"{name}: {gate.metric} is {value:.4g}" for name, value in values[:1]),
+    )
 
 
 @dataclass(frozen=True, slots=True)

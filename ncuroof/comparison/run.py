@@ -1,13 +1,16 @@
-"""One of the runs that are compared: its launches in groups of equal ones, and how it was recorded."""
+"""One of the runs that are compared: its launches in groups of equal ones, and how it was recorded.
+
+The counting run of a report says which part of the program it is, and what was not profiled of it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import polars as pl
 
-from ncuroof.comparison.counted import counted_of
 from ncuroof.comparison.finding_changes import FOUND, FOUND_TYPE, found_in
 from ncuroof.comparison.matched_groups import FLOP, INSTRUCTIONS
 from ncuroof.comparison.peaks import PEAK_UNITS, peaks
@@ -38,6 +41,8 @@ BUILDS: Mapping[float | None, str] = {0.0: "with optimisation", 1.0: "for debugg
 
 VECTOR_PRECISIONS = (Precision.FP64, Precision.FP32, Precision.FP16)
 """Those that every GPU has: where such FLOPs are null they were not counted. Which tensor operations there are differs by GPU."""
+
+_Value = TypeVar("_Value", int, str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,3 +327,40 @@ def _roof_frac() -> pl.Expr:
 def distinct(values: Iterable[str | None]) -> tuple[str, ...]:
     """Return what several reports say, each once, sorted; nothing for what they do not say."""
     return tuple(sorted({value for value in values if value}))
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What was counted of a run; of several reports what all of their counting runs say.
+
+    Attributes:
+        is_counted: whether anything was, of the program of the reports.
+        not_recorded_ns: GPU time of kernels that were not profiled; None where it is not known.
+        unrecorded: launches of these kernels, by kernel and shape.
+        steps: the steps that were counted, as `--step` takes them; "" for the whole run, None where it is not known.
+        n_steps: how many these are; None where it is not known.
+    """
+
+    is_counted: bool = False
+    not_recorded_ns: float | None = None
+    unrecorded: tuple[UnrecordedLaunches, ...] = ()
+    steps: str | None = None
+    n_steps: int | None = None
+
+
+def counted_of(weighting: Weighting | None) -> Counted:
+    """Return what was counted of a run; nothing where none of its launches was: that was another program."""
+    if weighting is None or weighting.covered_frac == 0:
+        return Counted()
+    covered_frac = weighting.covered_frac
+    return Counted(
+        is_counted=True,
+        not_recorded_ns=None if covered_frac is None else weighting.duration_ns * (1 - covered_frac),
+        unrecorded=weighting.unrecorded,
+        steps=_the_same([steps or "" for steps in weighting.steps]),
+        n_steps=_the_same([time.n_steps for time in weighting.wall_times]),
+    )
+
+
+def _the_same(values: Sequence[_Value | None]) -> _Value | None:
+    return values[0] if len(set(values)) == 1 else None

@@ -11,7 +11,7 @@ import pytest
 
 import ncuroof
 from ncuroof.comparison import baseline_json, compare, line_shares, read_baseline
-from ncuroof.comparison.line_changes import line_changes
+from ncuroof.comparison.finding_changes import line_changes
 from ncuroof.comparison.rules import load_comparison_rules
 from ncuroof.present.documents.comparison import comparison_document
 from ncuroof.present.texts.comparison import to_markdown, to_text
