@@ -1,6 +1,5 @@
 """Many reports → a dataset's rows, and what they answer together."""
 
-from ncuroof.fleet.rows import Origin, fleet_rows, of_source
-from ncuroof.fleet.tables import FLEET, FLEET_FAILURES, SCHEMA
+from ncuroof.fleet.rows import FLEET, FLEET_FAILURES, SCHEMA, Origin, fleet_rows, of_source
 
 __all__ = ["FLEET", "FLEET_FAILURES", "SCHEMA", "Origin", "fleet_rows", "of_source"]

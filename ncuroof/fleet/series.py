@@ -23,7 +23,7 @@ from ncuroof.comparison.rules import load_comparison_rules
 from ncuroof.comparison.run import SAME_LAUNCH as OF_A_GROUP
 from ncuroof.comparison.run import varies
 from ncuroof.comparison.signatures import range_path
-from ncuroof.fleet.tables import FLEET_STEPS
+from ncuroof.fleet.rows import FLEET_STEPS
 from ncuroof.tables import conform
 
 LABEL_PREFIX = "label:"
