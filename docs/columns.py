@@ -12,7 +12,7 @@ import polars as pl
 
 from ncuroof.fleet import FLEET, FLEET_FAILURES
 from ncuroof.metrics import load_catalogue
-from ncuroof.present.explanations.columns import Column, load_columns
+from ncuroof.present.explanations.meanings import Column, load_columns
 from ncuroof.present.kernel_rows import kernel_columns
 
 FILE = Path(__file__).with_name("columns.md")

@@ -21,13 +21,10 @@ from ncuroof.comparison import compare as compared
 from ncuroof.comparison.history import history
 from ncuroof.errors import GateError, GatesFailedError, OutputFormatError
 from ncuroof.present.analysed import Record
-from ncuroof.present.documents.comparison import comparison_document
-from ncuroof.present.documents.history import history_document
+from ncuroof.present.documents.comparison import comparison_document, history_document
 from ncuroof.present.documents.json_text import json_text
-from ncuroof.present.gate_reports import to_annotations, to_junit
 from ncuroof.present.output import write_whole
-from ncuroof.present.texts.comparison import to_markdown, to_text
-from ncuroof.present.texts.history import history_text
+from ncuroof.present.texts.comparison import history_text, to_annotations, to_junit, to_markdown, to_text
 from ncuroof.reading import BASELINE_SUFFIX
 from ncuroof.resources import read_toml
 

@@ -1,15 +1,19 @@
-"""Output formats of a study of an operation; each is made from the document `ncuroof.model/1`."""
+"""Output formats of a study of an operation; each is made from the document `ncuroof.model/1`.
+
+Text for the terminal, Markdown and CSV are written here; the charts and the page are drawn elsewhere.
+"""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ncuroof.present.analysed import Record
-from ncuroof.present.charts.model_chart import to_model_page, to_model_svg
+from ncuroof.present.charts.roofline_svg import to_model_page, to_model_svg
 from ncuroof.present.documents.json_text import json_text
-from ncuroof.present.texts.model import to_model_markdown, to_model_text
+from ncuroof.present.sentences.model import WORDS, counted, dtypes, explained, is_on_one_machine, notes, options, table
+from ncuroof.present.texts.layout import WIDTH, aligned, filled, table_row
 
 _NUMBERS = (
     "flop", "matrix_flop", "bytes", "read_bytes", "written_bytes", "intensity_flop_per_byte", "l2_read_bytes", "network_bytes",
@@ -39,6 +43,31 @@ def _csv(document: Record) -> str:
     return held.getvalue()
 
 
+def to_model_markdown(document: Record) -> str:
+    """Return the study as Markdown."""
+    rows: Sequence[Record] = document["rows"]
+    headings, *cells = table(document)
+    lines = ["<!-- ncuroof model -->", f"**{_title(document)}**, {rows[0]['counted']}", ""]
+    lines += [table_row(headings), table_row(["---", *["---:"] * (len(headings) - 1)])]
+    lines += map(table_row, cells)
+    items = [f"- {note}" for note in notes(document)]
+    return "\n".join([*lines, *(["", *items] if items else [])]) + "\n"
+
+
+def to_model_text(document: Record) -> str:
+    """Return the study as plain text."""
+    cells = table(document)
+    lines = [
+        f"ncuroof · model · {_title(document)}",
+        *counted(document),
+        "",
+        *aligned(cells, left=[heading in WORDS for heading in cells[0]]),
+    ]
+    for block in explained(document):
+        lines += ["", *block]
+    return "\n".join(_wrapped(lines)) + "\n"
+
+
 MODEL_FORMATS: Mapping[str, Callable[[Record], str]] = {
     "term": to_model_text,
     "json": json_text,
@@ -47,3 +76,21 @@ MODEL_FORMATS: Mapping[str, Callable[[Record], str]] = {
     "svg": to_model_svg,
     "html": to_model_page,
 }
+
+
+def _title(document: Record) -> str:
+    row, swept = document["rows"][0], document["swept"]
+    sizes = [f"{name}={'…' if name in swept else value}" for name, value in row["sizes"].items()]
+    machine = f", on {row['machine']['id']}" if is_on_one_machine(document) and swept else ""
+    return (
+        f"{document['operation']['name']} {' '.join([*sizes, *options(row)])}, {', '.join(dtypes(document))}{machine}"
+    )
+
+
+def _wrapped(lines: Sequence[str]) -> Iterator[str]:
+    for line in lines:
+        if len(line) <= WIDTH:
+            yield line
+        else:
+            blanks = line[: len(line) - len(line.lstrip())]
+            yield from filled(blanks, line.split(), WIDTH, hanging="    ")

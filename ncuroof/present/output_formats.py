@@ -11,9 +11,8 @@ from ncuroof.ingest.stored import sha256
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.documents.analysis import document
 from ncuroof.present.documents.json_text import json_text
-from ncuroof.present.kernel_rows import kernel_rows
+from ncuroof.present.kernel_rows import kernel_rows, to_csv, to_parquet
 from ncuroof.present.output import write_whole
-from ncuroof.present.tabular import to_csv, to_parquet
 
 
 def _html(analysis: Analysed) -> bytes:

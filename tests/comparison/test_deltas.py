@@ -21,7 +21,7 @@ from ncuroof.comparison import (
     run_obstacle,
 )
 from ncuroof.comparison.noise import Chance
-from ncuroof.present.sentences.change import change_sentence
+from ncuroof.present.sentences.comparison import change_sentence
 from tests.comparison.runs import SETUP, launch, run
 
 

@@ -9,8 +9,7 @@ from ncuroof.comparison.comparison import run_obstacle
 from ncuroof.comparison.history import history
 from ncuroof.present.documents.comparison import comparison_document
 from ncuroof.present.page.changes import changes
-from ncuroof.present.texts.comparison import to_markdown, to_text
-from ncuroof.present.texts.history import history_text
+from ncuroof.present.texts.comparison import history_text, to_markdown, to_text
 from tests.comparison.runs import launch, run
 
 NAME = "launch_global"

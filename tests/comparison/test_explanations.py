@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncuroof.comparison import compare
-from ncuroof.present.sentences.change import change_sentence
+from ncuroof.present.sentences.comparison import change_sentence
 from tests.comparison.runs import launch, run
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from ncuroof.comparison.history import history
-from ncuroof.present.documents.history import history_document
-from ncuroof.present.texts.history import history_text
+from ncuroof.present.documents.comparison import history_document
+from ncuroof.present.texts.comparison import history_text
 from tests.comparison.runs import SETUP, launch, run
 
 

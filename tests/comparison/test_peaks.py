@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncuroof.comparison import QuantityChange, compare
-from ncuroof.present.sentences.change import change_sentence
+from ncuroof.present.sentences.comparison import change_sentence
 from tests.comparison.runs import launch, run
 
 DRAM, L2, FLOP = "bandwidth.dram.peak_bytes_per_s", "bandwidth.l2.peak_bytes_per_s", "work.peak_flop_per_s"

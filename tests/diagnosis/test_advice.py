@@ -12,7 +12,7 @@ from ncuroof.diagnosis import load_rules
 from ncuroof.diagnosis.finding import Advice
 from ncuroof.metrics import families
 from ncuroof.metrics.families import USER, families_of, lineage, load_families
-from ncuroof.present.texts.kernel_lines import first_clause
+from ncuroof.present.texts.brief import first_clause
 
 FINDINGS = load_rules().findings
 FAMILIES = load_families()

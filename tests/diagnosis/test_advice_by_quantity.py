@@ -6,7 +6,7 @@ import pytest
 
 from ncuroof.diagnosis import load_rules
 from ncuroof.metrics.families import USER
-from ncuroof.present.texts.kernel_lines import first_clause
+from ncuroof.present.texts.brief import first_clause
 from ncuroof.reading import Reports
 from tests.support.raw import raw_report
 

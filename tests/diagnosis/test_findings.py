@@ -14,7 +14,7 @@ from ncuroof.diagnosis.conditions import Condition
 from ncuroof.diagnosis.finding import Finding
 from ncuroof.metrics import load_catalogue, measure
 from ncuroof.metrics.limiters import SENDS
-from ncuroof.present.explanations.quantity_label import quantity_label
+from ncuroof.present.explanations.meanings import quantity_label
 from ncuroof.roofline import roofline
 from tests.support import demo
 from tests.support.raw import raw_report

@@ -11,7 +11,7 @@ from ncuroof.diagnosis import load_rules
 from ncuroof.diagnosis.causes import add_firing, add_latency_limiter
 from ncuroof.metrics.families import families_of
 from ncuroof.metrics.names import matches
-from ncuroof.present.texts.kernel_lines import first_clause
+from ncuroof.present.texts.brief import first_clause
 from tests.diagnosis.test_bounds_of_gains import names
 from tests.diagnosis.test_findings import found
 from tests.diagnosis.test_what_is_told import named

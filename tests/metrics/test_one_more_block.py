@@ -15,7 +15,7 @@ import pytest
 import ncuroof
 from ncuroof.metrics import load_catalogue, measure
 from ncuroof.metrics.limiters import RESOURCES, occupancy_limiters
-from ncuroof.present.documents.occupancy_limits import SMALL_BLOCK, limiters_in_words, with_limits
+from ncuroof.present.documents.kernels import SMALL_BLOCK, limiters_in_words, with_limits
 from tests.support.raw import raw_report
 
 

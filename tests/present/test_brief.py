@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncuroof.present.sentences.actions import most_worth
-from ncuroof.present.texts.kernel_lines import first_clause
+from ncuroof.present.texts.brief import first_clause
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ncuroof.present.texts.calibration import to_text
+from ncuroof.present.texts.hardware import to_text
 from ncuroof.sidecars.calibration import Calibration, ReachedRoof
 
 H100 = Calibration(

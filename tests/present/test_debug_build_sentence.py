@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.present.sentences.debug_build import debug_build_sentence
+from ncuroof.present.sentences.remarks import debug_build_sentence
 
 COMPILED = "compiled for debugging (nvcc -G), without optimisation"
 

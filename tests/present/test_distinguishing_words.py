@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import ncuroof
-from ncuroof.present.sentences.distinguishing_words import distinguishing_words
+from ncuroof.present.sentences.report_names import distinguishing_words
 from ncuroof.present.texts.brief import brief
 from ncuroof.present.texts.markdown import to_markdown
 from ncuroof.present.texts.terminal import to_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.present.sentences.doubts import doubts_sentence
+from ncuroof.present.sentences.remarks import doubts_sentence
 from ncuroof.present.texts.terminal import to_text
 from ncuroof.reading import Reports
 from tests.support.raw import raw_report

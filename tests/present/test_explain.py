@@ -8,14 +8,11 @@ from ncuroof.diagnosis.rules import Node
 from ncuroof.errors import UnknownNameError
 from ncuroof.metrics import load_catalogue
 from ncuroof.present.documents.kernels import QUANTITY_GROUPS
-from ncuroof.present.explanations.columns import columns_by_name
-from ncuroof.present.explanations.explain import explain, listing, names
-from ncuroof.present.explanations.limiters import limiter_in_plain_words, load_limiters
-from ncuroof.present.explanations.path import node_lines, path_lines
-from ncuroof.present.explanations.printed_names import meant
-from ncuroof.present.explanations.terms import load_terms
+from ncuroof.present.explanations.explain import explain, listing, meant, names
+from ncuroof.present.explanations.findings import node_lines, path_lines
+from ncuroof.present.explanations.meanings import columns_by_name, limiter_in_plain_words, load_limiters, load_terms
 from ncuroof.present.kernel_rows import kernel_rows
-from ncuroof.present.page.explained import explained
+from ncuroof.present.page.methods import explained
 from ncuroof.wording import label
 from tests.cli.running import run_main
 from tests.support import demo

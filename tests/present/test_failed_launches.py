@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncuroof.present.page.render import render_page
-from ncuroof.present.sentences.failed_launches import failed_sentence
+from ncuroof.present.sentences.remarks import failed_sentence
 from tests.present.documents import document, kernel, unknown_kernel
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from ncuroof.present.texts.fitted_names import fitted_names
+from ncuroof.present.texts.layout import fitted_names
 
 COPY = "unrolled_elementwise_kernel<direct_copy_kernel_cuda>"
 BACKWARD, FORWARD = (f"cudnn_generated_fort_native_sdpa_sm90_flash_{way}_wgmma_f16" for way in ("bprop", "fprop"))

@@ -15,8 +15,7 @@ from ncuroof.diagnosis import kernel_table
 from ncuroof.fleet import FLEET, FLEET_FAILURES
 from ncuroof.metrics import load_catalogue, precisions
 from ncuroof.present import render
-from ncuroof.present.explanations.columns import columns_by_name, load_columns
-from ncuroof.present.explanations.limiters import load_limiters
+from ncuroof.present.explanations.meanings import columns_by_name, load_columns, load_limiters
 from ncuroof.present.kernel_rows import kernel_columns, kernel_rows
 from ncuroof.tables import WEIGHTS
 from tests.support import demo
@@ -116,7 +115,7 @@ def test_a_parquet_file_names_schema_and_version(small: Analysis) -> None:
 
 
 def test_gains_that_are_not_known_keep_their_place_in_csv() -> None:
-    from ncuroof.present.tabular import to_csv  # noqa: PLC0415
+    from ncuroof.present.kernel_rows import to_csv  # noqa: PLC0415
 
     table = pl.DataFrame({"gains_ns": [[None, 2.5], [None], []]}, schema={"gains_ns": pl.List(pl.Float64)})
     assert to_csv(table).decode().splitlines() == ["gains_ns", ";2.5", '""', '""']

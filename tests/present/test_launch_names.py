@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ncuroof.diagnosis import load_rules
 from ncuroof.present.page.headline import headline
-from ncuroof.present.page.launch_names import launch_names
+from ncuroof.present.page.launch_rows import launch_names
 from ncuroof.present.page.render import render_page
 from tests.present.documents import document, kernel
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.present.sentences.clocks import locked_clock_remark
+from ncuroof.present.sentences.remarks import locked_clock_remark
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from ncuroof.present.documents.projection import projection_document
 from ncuroof.present.texts import comparison as comparison_text
 from ncuroof.present.texts import fleet as fleet_text
 from ncuroof.present.texts import projection as projection_text
-from ncuroof.present.texts.markdown_text import code, escaped, table_row
+from ncuroof.present.texts.layout import code, escaped, table_row
 from ncuroof.roofline import profile_by_name
 from ncuroof.whatif import Target, project
 from tests.comparison import runs

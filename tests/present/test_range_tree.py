@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.present.page.numbered_names import alike
-from ncuroof.present.page.range_tree import range_tree
+from ncuroof.present.page.range_tree import alike, range_tree
 from tests.present.barriers import violations
 from tests.present.documents import document, kernel
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ncuroof.present.page.raw_counters import counter_parts
+from ncuroof.present.page.render import counter_parts
 from tests.support.raw import raw_report
 
 

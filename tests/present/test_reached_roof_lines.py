@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import ncuroof
-from ncuroof.present.sentences.reached_roofs import reached_roof_lines
+from ncuroof.present.sentences.remarks import reached_roof_lines
 from ncuroof.present.texts.brief import brief
 from ncuroof.sidecars.calibration import ReachedRoof
 from tests.roofline.test_calibration import H200

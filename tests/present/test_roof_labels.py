@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.present.charts.roof_labels import Frame, roof_labels
+from ncuroof.present.charts.plotly_figure import Frame, roof_labels
 
 FRAME = Frame(x=(0.0, 3.0), y=(12.0, 15.0), x_px=100.0, y_px=100.0)
 ROOM_PX = 14 + 10 * 6.3 / 2

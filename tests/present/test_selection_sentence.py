@@ -11,7 +11,7 @@ import pytest
 import ncuroof
 from ncuroof.present.output_formats import render
 from ncuroof.present.sentences.actions import gpu_time, is_whole, whole
-from ncuroof.present.sentences.selection import selection_sentence
+from ncuroof.present.sentences.remarks import selection_sentence
 from tests.support import demo
 
 ALL: dict[str, Any] = {"kernel": None, "nvtx": None, "skip": 0, "count": None, "of_n_kernels": 69}

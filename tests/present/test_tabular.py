@@ -10,7 +10,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import ncuroof
-from ncuroof.present.tabular import to_csv, to_parquet
+from ncuroof.present.kernel_rows import to_csv, to_parquet
 from tests.support import demo
 
 

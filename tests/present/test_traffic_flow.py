@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncuroof.present.page.traffic_flow import traffic_flow
+from ncuroof.present.page.quantity_cells import traffic_flow
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,8 @@ from ncuroof.comparison.baseline import baseline_json
 from ncuroof.comparison.history import history
 from ncuroof.fleet import FLEET_FAILURES
 from ncuroof.fleet.questions import across_gpus, by_time, changes, factors, overview
-from ncuroof.present.documents.comparison import comparison_document
+from ncuroof.present.documents.comparison import comparison_document, history_document
 from ncuroof.present.documents.fleet import fleet_document, sql_document
-from ncuroof.present.documents.history import history_document
 from ncuroof.present.documents.projection import projection_document
 from ncuroof.reading import Reports
 from ncuroof.sidecars.calibration import Calibration, ReachedRoof, calibration_json

@@ -1,6 +1,8 @@
 """The roofline chart of a device as plain data: roofs, ranges and ticks, ready to draw on logarithmic axes.
 
-All coordinates are positive; a zero or an unknown number has no place on a logarithmic axis and is not drawn.
+All coordinates are positive; a zero or an unknown number has no place on a logarithmic axis and is not drawn. Roofs from counters
+hold at the clock of the launch. A data-sheet roof (where no counter gives it) or a measured one holds at another clock, and is
+therefore drawn at the clock of the longest launch that is judged by it.
 """
 
 from __future__ import annotations
@@ -12,7 +14,6 @@ from typing import Any
 
 from ncuroof import wording
 from ncuroof.present.analysed import Record
-from ncuroof.present.charts.judged_roofs import at_the_launches_clock
 from ncuroof.present.charts.views import FLOP, View, is_plottable
 from ncuroof.words import SLOWER_PATH_SUFFIX, CeilingSource, MemoryLevel
 
@@ -28,6 +29,11 @@ _BEYOND = 1e3
 
 _LEAST_PREFIXED = 1e4
 _LEAST_DOT_PX, _MOST_DOT_PX = 9.0, 27.0
+
+_NEXT_TO_NOTHING = 1e-3
+"""Roofs that differ by a smaller fraction count as equal."""
+
+_TABLE_AND_RATE = {"compute": ("work", "flop_per_s"), "bandwidth": ("bandwidth", "bytes_per_s")}
 
 
 def rounded(value: float | None, n_digits: int = 6) -> float | None:
@@ -284,3 +290,44 @@ def _ticks(bounds: tuple[float, float], write: Callable[[float], str]) -> dict[s
         "coarse": [label if digit == 1 else "" for label, (digit, _) in zip(labels, marks, strict=True)],
         "fine": labels,
     }
+
+
+def at_the_launches_clock(
+    ceilings: Iterable[Record], kernels: Sequence[Record], counted: Collection[tuple[str, str]]
+) -> list[Record]:
+    """Return the ceilings, those not from counters at the value by which the longest launch is judged, with its clock as `at_hz`.
+
+    Args:
+        ceilings: roofs of one device, from the document.
+        kernels: kernels of that device, from the document.
+        counted: kind and name of the roofs that need no stand-in; their data-sheet values are a mere comparison, left as they are.
+    """
+    longest_first = sorted(kernels, key=lambda kernel: -(kernel["duration_ns"] or 0.0))
+    return [
+        ceiling
+        if ceiling["source"] == CeilingSource.COUNTERS
+        or (ceiling["source"] == CeilingSource.DATASHEET and (ceiling["kind"], ceiling["name"]) in counted)
+        else _as_judged(ceiling, longest_first)
+        for ceiling in ceilings
+    ]
+
+
+def _as_judged(ceiling: Record, kernels: Iterable[Record]) -> Record:
+    for kernel in kernels:
+        per_s = _judged_by(kernel, ceiling)
+        if per_s is not None:
+            is_same = abs(per_s / ceiling["per_s"] - 1) < _NEXT_TO_NOTHING
+            return ceiling if is_same else {**ceiling, "per_s": per_s, "at_hz": kernel["sm_clock_hz"]}
+    return ceiling
+
+
+def _judged_by(kernel: Record, ceiling: Record) -> float | None:
+    """Return the value of a roof by which a launch is judged; None where it is not judged by this roof."""
+    table, rate = _TABLE_AND_RATE[ceiling["kind"]]
+    entry = kernel[table].get(ceiling["name"])
+    if entry is None:
+        return None
+    if ceiling["source"] == CeilingSource.DATASHEET:
+        peak = entry[f"peak_{rate}"] if entry["peak_source"] == CeilingSource.DATASHEET else None
+        return peak or None
+    return entry[rate] / entry["reached_frac"] if entry["reached_frac"] else None

@@ -1,22 +1,24 @@
 """The roofline chart of a device as a plotly figure: as on the page, with a dot per group of equal launches.
 
-plotly interprets some HTML in its texts, and TeX where MathJax is available, so every text of a report is escaped.
+Labels of roofs stand along the lines, from their visible ends, without overlaps. plotly interprets some HTML in its texts, and TeX
+where MathJax is available, so every text of a report is escaped.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ncuroof import wording
+from ncuroof.diagnosis import load_rules
 from ncuroof.errors import MissingExtraError, UnknownNameError
 from ncuroof.present.analysed import Record
-from ncuroof.present.charts.figures import chart
-from ncuroof.present.charts.group_dots import Dot, group_dots, verdict_title
-from ncuroof.present.charts.roof_labels import FONT_PX, Frame, roof_labels
+from ncuroof.present.charts.figures import chart, dot_sizes_px
 from ncuroof.present.charts.roofline_svg import GRID, INK, PAPER, SOFT
 from ncuroof.present.charts.views import FLOP, VIEWS, View
+from ncuroof.present.sentences.breakdowns import LEAST_SPREAD_FRAC, extremes
 from ncuroof.words import CeilingSource, MemoryLevel, Verdict
 
 if TYPE_CHECKING:
@@ -42,6 +44,21 @@ _MOST_TITLE = 100
 _MOST_DECADES = 9  # with labels on an axis
 _LAST = 2000  # legend rank after all others, which have plotly's default 1000
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;"})
+
+_MOST_NAME = 80
+
+FONT_PX = 11
+_CHARACTER_PX = 6.3
+"""Average width of a character in the labels' font."""
+
+_LINE_PX = 15.0
+_SHIFT_PX = 10.0
+"""Distance from a line to the middle of its label."""
+
+_FROM_END_PX = 14.0
+_GAP_PX = 14.0
+_AS_ONE_PX = 5.0
+"""Lines closer than this count as one: the label shift clears both."""
 
 
 def roofline_figure(document: Record, *, device: int = 0, view: str = FLOP.name, level: str | None = None) -> Figure:
@@ -265,3 +282,208 @@ def _labels(drawn: Record, level: str) -> list[Part]:
         }
         for label in roof_labels(roofs, frame)
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A group of equal launches on a chart.
+
+    Attributes:
+        id: of the launch that represents the group: the longest, or the longest with a dot.
+        verdict: of its launches.
+        x, y: intensity and rate of that launch, in the units of the view.
+        spread: lowest and highest rate of its launches; None where they differ by less than 5 %, or the document lacks some.
+        size_px: diameter; grows with the square root of the time of all launches.
+        lines: text shown on hover; names are as in the report, not escaped.
+    """
+
+    id: int
+    verdict: str
+    x: float
+    y: float
+    spread: tuple[float, float] | None
+    size_px: float
+    lines: tuple[str, ...]
+
+
+def group_dots(document: Record, *, device: int, view: View, level: str) -> list[Dot | None]:
+    """Return a dot per group of a device, None for a group without one at that level; dot sizes are comparable across devices.
+
+    Args:
+        document: an analysis, `ncuroof.analysis/1`.
+        device: index in its devices.
+        view: which roofline.
+        level: memory level at which bytes or transactions are counted.
+    """
+    groups = document["groups"]
+    kernel_by_id = {kernel["id"]: kernel for kernel in document["kernels"]}
+    sizes_px = dot_sizes_px([group["duration_ns"] for group in groups])
+    dots = []
+    for group, size_px in zip(groups, sizes_px, strict=True):
+        kernel = kernel_by_id.get(group["id"])
+        if kernel is None or kernel["device"] != device:
+            continue
+        launches = _longest_first(kernel, [kernel_by_id.get(number) for number in group["launches"]])
+        lines = _of_group(group, document["summary"]["duration_ns"])
+        dots.append(_dot(launches, view, level, size_px, lines))
+    return dots
+
+
+def _longest_first(representative: Record, launches: Sequence[Record | None]) -> list[Record]:
+    """Return the launches of a group, its representative first; only this one where the document lacks some of them."""
+    known = [kernel for kernel in launches if kernel is not None]
+    if len(known) < len(launches):
+        return [representative]
+    others = [kernel for kernel in known if kernel is not representative]
+    return [representative, *sorted(others, key=lambda kernel: -(kernel["duration_ns"] or 0.0))]
+
+
+def _dot(launches: Sequence[Record], view: View, level: str, size_px: float, of_group: str) -> Dot | None:
+    """Return the dot of a group, given its launches, the longest first."""
+    placed = [(kernel, points) for kernel in launches if (points := view.dots(kernel).get(level))]
+    if not placed:
+        return None
+    kernel, (point, *_) = placed[0]
+    precision = point.get("precision")
+    rates = [each[view.rate] for _, points in placed for each in points if each.get("precision") == precision]
+    lowest, highest = min(rates), max(rates)
+    spread = (lowest, highest) if highest > lowest * (1 + LEAST_SPREAD_FRAC) else None
+    return Dot(
+        id=kernel["id"],
+        verdict=kernel["verdict"],
+        x=point[view.intensity],
+        y=point[view.rate],
+        spread=spread,
+        size_px=size_px,
+        lines=(_name(kernel), of_group, _bound(kernel), *_place(point, spread, view)),
+    )
+
+
+def _name(kernel: Record) -> str:
+    return f"#{kernel['id']} {wording.kernel_name(kernel, _MOST_NAME)}"
+
+
+def _of_group(group: Record, total_ns: float | None) -> str:
+    """Return "12 launches, 210 µs to 290 µs each (±8.3 %), 3.00 ms in all, 16.2 % of the run"."""
+    duration_ns, n_launches = group["duration_ns"], group["n_launches"]
+    time = wording.duration(duration_ns) + (" in all" if n_launches > 1 else "")
+    share = f"{wording.share(duration_ns / total_ns)} of the run" if duration_ns is not None and total_ns else ""
+    return ", ".join(filter(None, (wording.launches(n_launches), extremes(group), time, share)))
+
+
+def _bound(kernel: Record) -> str:
+    """Return "memory-bound, DRAM"."""
+    limiter = kernel["limiter"]
+    return ", ".join([verdict_title(kernel["verdict"]), *([] if limiter is None else [wording.label(limiter)])])
+
+
+def verdict_title(name: str) -> str:
+    """Return the title of a verdict."""
+    return load_rules().verdicts[name].title
+
+
+def _place(point: Record, spread: tuple[float, float] | None, view: View) -> Iterator[str]:
+    """Yield where a point lies ("DRAM, FP32: 0.5 FLOP/B, 1 TFLOP/s, 80 % of its roof"), then the spread of rates if any."""
+    where = ", ".join(wording.label(name) for name in (point["level"], point.get("precision")) if name)
+    roof = f", {wording.share(point['roof_frac'])} of its roof" if point["roof_frac"] is not None else ""
+    place = f"{where}: {view.write_intensity(point[view.intensity])}, {view.write_rate(point[view.rate])}{roof}"
+    yield wording.in_operations(place, point.get("precision"))
+    if spread is not None:
+        ends = f"{view.write_rate(spread[0])} to {view.write_rate(spread[1])} over its launches"
+        yield wording.in_operations(ends, point.get("precision"))
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The visible part of a logarithmic chart.
+
+    Attributes:
+        x, y: ranges as exponents of ten.
+        x_px, y_px: pixels per decade.
+    """
+
+    x: tuple[float, float]
+    y: tuple[float, float]
+    x_px: float
+    y_px: float
+
+
+@dataclass(frozen=True, slots=True)
+class RoofLabel:
+    """A label and its place.
+
+    Attributes:
+        roof: the line, as in `roofs` of `figures.chart`.
+        x, y: anchor point on the line, as exponents of ten.
+        x_shift_px, y_shift_px: offset from there to the middle of the label, to the right and upwards.
+        angle: of the line, in degrees anticlockwise.
+    """
+
+    roof: Record
+    x: float
+    y: float
+    x_shift_px: float
+    y_shift_px: float
+    angle: float
+
+
+def roof_labels(roofs: Sequence[Record], frame: Frame) -> list[RoofLabel]:
+    """Return the labels that fit in view: those of slopes at their left ends, those of peaks at their right ends."""
+    angle = math.atan2(frame.y_px, frame.x_px)
+    slopes = [roof for roof in roofs if roof["kind"] == "bandwidth"]
+    peaks = [roof for roof in roofs if roof["kind"] != "bandwidth"]
+    return [*_along(slopes, frame, angle), *_along(peaks, frame, 0.0)]
+
+
+def _along(roofs: Sequence[Record], frame: Frame, angle: float) -> list[RoofLabel]:
+    """Return the labels of parallel roofs at an `angle` in radians; a label that would overlap another is moved along its line.
+
+    Positions are in coordinates rotated with the lines, in pixels: `along` them from left to right, and `across` them upwards.
+    """
+    cos, sin = math.cos(angle), math.sin(angle)
+    sign = 1.0 if angle else -1.0  # labels of slopes move to the right, those of peaks to the left
+    heights = {id(roof): _height(roof, frame, angle) for roof in roofs}
+    placed: list[tuple[float, float, float]] = []
+    labels = []
+    for roof in sorted(roofs, key=lambda roof: sign * heights[id(roof)]):
+        across = heights[id(roof)]
+        offset = -_SHIFT_PX if _is_below([other - across for other in heights.values()]) else _SHIFT_PX
+        length = len(roof["label"]) * _CHARACTER_PX
+        along = _end(across, frame, angle) + sign * (_FROM_END_PX + length / 2)
+        for other_along, other_middle, other_length in placed:
+            room = (length + other_length) / 2 + _GAP_PX
+            if abs(other_middle - across - offset) < _LINE_PX and abs(other_along - along) < room:
+                along = other_along + sign * room
+        placed.append((along, across + offset, length))
+        x, y = (cos * along - sin * across) / frame.x_px, (sin * along + cos * across) / frame.y_px
+        if _is_in_view(x, y, roof, frame):
+            labels.append(RoofLabel(roof, x, y, -sin * offset, cos * offset, math.degrees(angle)))
+    return labels
+
+
+def _height(roof: Record, frame: Frame, angle: float) -> float:
+    x, y = math.log10(roof["x"][0]), math.log10(roof["y"][0])
+    return y * frame.y_px * math.cos(angle) - x * frame.x_px * math.sin(angle)
+
+
+def _end(across: float, frame: Frame, angle: float) -> float:
+    """Return the position along a line of its visible end: the left end of a slope, the right end of a peak."""
+    if not angle:
+        return frame.x[1] * frame.x_px
+    cos, sin = math.cos(angle), math.sin(angle)
+    at_left, at_bottom = (frame.x[0] * frame.x_px + sin * across) / cos, (frame.y[0] * frame.y_px - cos * across) / sin
+    return max(at_left, at_bottom)
+
+
+def _is_below(distances_px: Sequence[float]) -> bool:
+    """Return whether a label goes below its line: a line just above would cross it there, and none just below would."""
+
+    def is_near(distance_px: float) -> bool:
+        return _AS_ONE_PX < distance_px < _LINE_PX + 3
+
+    return any(map(is_near, distances_px)) and not any(is_near(-distance_px) for distance_px in distances_px)
+
+
+def _is_in_view(x: float, y: float, roof: Record, frame: Frame) -> bool:
+    left, right = (math.log10(end) for end in roof["x"])
+    return max(left, frame.x[0]) < x < min(right, frame.x[1]) and frame.y[0] < y < frame.y[1]

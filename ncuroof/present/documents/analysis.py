@@ -8,19 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from ncuroof.diagnosis import Summary, load_rules, outlook
 from ncuroof.ingest import RawReport
 from ncuroof.present.analysed import Analysed, Document
-from ncuroof.present.documents.expected import expected_document
 from ncuroof.present.documents.json_text import TOOL
-from ncuroof.present.documents.kernels import kernel_entries
-from ncuroof.present.documents.selection import selection_document
-from ncuroof.present.documents.weighting import weighting_document
+from ncuroof.present.documents.kernels import kernel_entries, weighting_document
 from ncuroof.tables import BREAKDOWN_KINDS
 from ncuroof.words import capability_text
+
+if TYPE_CHECKING:
+    from ncuroof.expected import Expected
 
 SCHEMA = "ncuroof.analysis/1"
 
@@ -115,3 +116,20 @@ def _breakdowns(analysed: Analysed) -> Document:
 def _actions(actions: pl.DataFrame) -> list[Document]:
     rules = ((row, load_rules().findings[row["finding"]]) for row in actions.iter_rows(named=True))
     return [{**row, "title": rule.title, "needs_more_work": rule.needs_more_work} for row, rule in rules]
+
+
+def expected_document(found: Expected) -> Document | None:
+    """Return calls, operators, modules and MFU; None where no NVTX range names an operator with its shapes."""
+    if found.calls.is_empty():
+        return None
+    return {
+        "calls": found.calls.drop("call").to_dicts(),
+        "operators": found.operators.to_dicts(),
+        "modules": found.modules.to_dicts(),
+        "utilisation": None if found.utilisation is None else asdict(found.utilisation),
+    }
+
+
+def selection_document(analysed: Analysed) -> Document:
+    """Return the block under its key `selection`; empty for a whole run."""
+    return {} if analysed.selection is None else {"selection": asdict(analysed.selection)}

@@ -1,4 +1,7 @@
-"""Builds the document `ncuroof.comparison/1`: numbers in base units, None for what is not known, a sentence per match."""
+"""Builds the documents `ncuroof.comparison/1` and `ncuroof.history/1`: numbers in base units, None for what is not known.
+
+A comparison has a sentence per match. A history has many runs, and the time of each kernel in every one.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,16 @@ from ncuroof.comparison import (
     total_ns,
     unclear_ns,
 )
+from ncuroof.comparison.history import History
 from ncuroof.diagnosis import load_rules
 from ncuroof.present.analysed import Document
 from ncuroof.present.documents.json_text import TOOL
-from ncuroof.present.sentences.change import change_sentence, is_launched_otherwise
+from ncuroof.present.sentences.comparison import change_sentence, is_launched_otherwise
 from ncuroof.present.sentences.source_lines import callers
 
 SCHEMA = "ncuroof.comparison/1"
+
+HISTORY_SCHEMA = "ncuroof.history/1"
 
 
 def comparison_document(comparison: Comparison, results: Sequence[GateResult] = ()) -> Document:
@@ -198,4 +204,39 @@ def _group(run: Run, group: int) -> Document:
         **{name: row[name] for name in names},
         "intensity_flop_per_byte": work / moved if work is not None and moved else None,
         "flop_per_s": 1e9 * work / mean_ns if work is not None and mean_ns else None,
+    }
+
+
+def history_document(found: History) -> Document:
+    """Return the document `ncuroof.history/1`; trends that moved the most time first."""
+    return {
+        "schema": HISTORY_SCHEMA,
+        "tool": TOOL,
+        "runs": [
+            {
+                "label": run.label,
+                "gpus": list(run.setup.gpus),
+                "duration_ns": total_ns(run),
+                "n_kernels": run.n_kernels,
+                "damage": list(run.damage),
+            }
+            for run in found.runs
+        ],
+        "comparable": [
+            {
+                "time": step.comparable.is_time_comparable,
+                "reasons": list(step.comparable.reasons),
+                "obstacle": run_obstacle(step) if step.comparable.is_time_comparable else None,
+            }
+            for step in found.steps
+        ],
+        "trends": [
+            {
+                "name": trend.name,
+                "mean_ns": trend.mean_ns,
+                "change_frac": trend.change_frac,
+                "jumps": [{"run": run, "change_frac": change} for run, change in sorted(trend.jumps.items())],
+            }
+            for trend in found.trends
+        ],
     }

@@ -1,22 +1,27 @@
-"""The kernels of the document `ncuroof.analysis/1`: an entry for each, with its quantities, verdict and findings."""
+"""The kernels of the document `ncuroof.analysis/1`: an entry for each, with its quantities, verdict and findings.
+
+An entry also has the messages of NVIDIA's own rules, with whether they agree with the verdict, and the resources that limit the
+resident blocks per SM, with how much less a block must use for one more to fit. How sums over a run are weighted is the block
+`weighting` of the document's summary.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import polars as pl
 
-from ncuroof.diagnosis import load_rules, with_weights
+from ncuroof import wording
+from ncuroof.diagnosis import Rules, load_rules, uneven_frac, vendor_verdict, with_weights
+from ncuroof.ingest import RawReport
 from ncuroof.metrics import load_catalogue, quantity_unit
 from ncuroof.metrics.families import launched_by_pytorch
 from ncuroof.metrics.limiters import occupancy_limiters
-from ncuroof.present.analysed import Analysed, Document
-from ncuroof.present.documents.occupancy_limits import with_limits
-from ncuroof.present.documents.vendor import vendor_block, vendor_rules
-from ncuroof.present.documents.weighting import STANDS_FOR
-from ncuroof.present.explanations.quantity_label import quantity_label
+from ncuroof.present.analysed import Analysed, Document, Record
+from ncuroof.present.explanations.meanings import quantity_label
 from ncuroof.present.sentences.source_lines import sampled_lines, where
 from ncuroof.roofline import INSTRUCTION_DEFINITION
 
@@ -44,6 +49,27 @@ _OCCUPANCY_LIMIT = "occupancy.limit_"
 
 _BUSY = "busy."
 _ROOF_SHARES = ("datasheet_frac", "reached_frac")
+
+SMALL_BLOCK = 128
+"""Threads per block that `occupancy.small_blocks_frac` assumes."""
+
+_LEAST_GAIN_FRAC = 0.1
+"""Least gain in occupancy for which smaller blocks are recommended."""
+
+_SAME_FRAC = 0.005
+"""Occupancies that differ by less are the same: ncu prints two decimals of a percentage."""
+
+LIMITS = {
+    "registers": "registers",
+    "shared_memory": "shared memory",
+    "warps": "warp slots",
+    "blocks": "block slots",
+    "barriers": "hardware barriers",
+}
+"""Resources that limit the resident blocks, with their names in sentences."""
+
+STANDS_FOR = ("n_represented", "weight", "counted_average_ns", "counted_shortest_ns", "counted_longest_ns")
+"""Columns of WEIGHTS in each kernel's entry, where a counting run exists."""
 
 
 def kernel_entries(analysed: Analysed, ids: Sequence[int] | None) -> list[Document]:
@@ -215,3 +241,117 @@ def _by_kernel(table: pl.DataFrame, ids: pl.Series) -> defaultdict[int, list[Doc
     for row in chosen.iter_rows(named=True):
         rows[row.pop("id")].append(row)
     return rows
+
+
+def vendor_rules(reports: Iterable[RawReport]) -> pl.DataFrame:
+    """Return the messages of NVIDIA's rules of all reports, with the kernel's `id` in the analysis."""
+    parts, n_before = [], 0
+    for report in reports:
+        parts.append(report.rules.with_columns((pl.col("row") + n_before).cast(pl.UInt32).alias("id")))
+        n_before += report.workloads.height
+    return pl.concat(parts).select("id", "rule_id", "type", "title", "message", "speedup_frac", "scope")
+
+
+def vendor_block(messages: Sequence[Record], verdict: str, path: Iterable[Record], rules: Rules) -> Document:
+    """Return NVIDIA's verdict and messages, whether ncuroof's verdict agrees, and why not where it does not.
+
+    Args:
+        messages: rows of `vendor_rules` for this kernel, without `id`.
+        verdict: ncuroof's.
+        path: rows of PATH for this kernel, which led to the verdict.
+        rules: for what NVIDIA's messages mean.
+    """
+    described = [{"id" if key == "rule_id" else key: value for key, value in each.items()} for each in messages]
+    return asdict(vendor_verdict(messages, verdict, path, rules.vendor)) | {"rules": described}
+
+
+def with_limits(advice: str, limiters: Sequence[str], row: Mapping[str, Any], cures: Mapping[str, str]) -> str:
+    """Return an advice with its placeholders `{limiters}` and `{cures}` filled in for this kernel.
+
+    Args:
+        advice: text with or without placeholders.
+        limiters: names in `LIMITS`; empty where they are not known: the cures are then those of registers and shared memory.
+        row: canonical quantities of the kernel.
+        cures: what to change, by name in `LIMITS`.
+    """
+    likeliest = limiters or ("registers", "shared_memory")
+    filled = advice.replace("{limiters}", limiters_in_words(limiters, row))
+    return filled.replace("{cures}", "; ".join([*_smaller_blocks(row), *(cures[name] for name in likeliest)]))
+
+
+def _smaller_blocks(row: Mapping[str, Any]) -> list[str]:
+    """Return blocks of 128 threads as a cure, where the kernel's are larger and these raise theoretical occupancy enough."""
+    now, then = row.get("occupancy.theoretical_frac"), row.get("occupancy.small_blocks_frac")
+    n_threads = row.get("launch.n_threads_per_block")
+    if now is None or then is None or n_threads is None or n_threads <= SMALL_BLOCK or then < now + _LEAST_GAIN_FRAC:
+        return []
+    return [f"blocks of {SMALL_BLOCK} threads ({wording.share(then)} occupancy at the same registers per thread)"]
+
+
+def limiters_in_words(limiters: Sequence[str], row: Mapping[str, Any]) -> str:
+    """Return the limiters, with what would let one more block fit and the occupancy that the gain of more blocks assumes.
+
+    Example: "registers (64 per thread; at 48 one more block fits, 62.5 % occupancy; the gain assumes up to 100.0 %)".
+
+    Args:
+        limiters: names in `LIMITS`.
+        row: canonical quantities of the kernel.
+    """
+    return " and ".join(LIMITS[name] + _one_more(name, row) for name in limiters) or "its resources"
+
+
+def _one_more(limiter: str, row: Mapping[str, Any]) -> str:
+    if limiter == "registers":
+        now, then = row["launch.n_registers_per_thread"], row["occupancy.registers_for_one_more_block"]
+        if _is_reachable(now, then):
+            return f" ({now:.0f} per thread; at {then:.0f} one more block fits{_occupancies(row)})"
+    if limiter == "shared_memory":
+        now, then = row["launch.shared_bytes_per_block"], row["occupancy.shared_bytes_for_one_more_block"]
+        if _is_reachable(now, then):
+            of_driver = _of_driver(row)
+            own, fits = (wording.kibibytes(each - (of_driver or 0)) for each in (now, then))
+            whose = " with the driver's" if of_driver is None else ""
+            return f" ({own} per block{whose}; at {fits} one more block fits{_occupancies(row)})"
+    return ""
+
+
+def _of_driver(row: Mapping[str, Any]) -> float | None:
+    """Return the shared memory that the driver reserves per block, in bytes; None if not known."""
+    whole, own = row["launch.shared_bytes_per_block"], row["launch.own_shared_bytes_per_block"]
+    return None if own is None or own > whole else float(whole - own)
+
+
+def _occupancies(row: Mapping[str, Any]) -> str:
+    """Return theoretical occupancy with one more block, and at the next limit, up to which the gain goes, where that is higher."""
+    one_more, most = row.get("occupancy.one_more_block_frac"), row.get("occupancy.next_limit_frac")
+    if one_more is None or one_more > 1:
+        return ""
+    is_beyond = most is not None and most > one_more + _SAME_FRAC
+    assumed = f"; the gain assumes up to {wording.share(most)}" if is_beyond else ""
+    return f", {wording.share(one_more)} occupancy{assumed}"
+
+
+def _is_reachable(now: float | None, then: float | None) -> bool:
+    return now is not None and then is not None and 0 < then < now
+
+
+def weighting_document(analysed: Analysed) -> Document:
+    """Return the block under its key `weighting`; empty without a counting run, where each launch represents only itself."""
+    weighting = analysed.weighting
+    if weighting is None:
+        return {}
+    return {
+        "weighting": {
+            "n_launches": weighting.n_launches,
+            "duration_ns": weighting.duration_ns,
+            "covered_frac": weighting.covered_frac,
+            "not_recorded": [asdict(each) for each in weighting.not_recorded],
+            "uneven_frac": uneven_frac(weighting, analysed.measurements.kernels, analysed.diagnosis.verdicts),
+            "n_unmatched": weighting.n_unmatched,
+            "computation_frac": weighting.computation_frac,
+            "uncounted_frac": weighting.uncounted_frac,
+            "timed_frac": weighting.timed_frac,
+            "foreign": list(weighting.foreign),
+            "wall_times": [time.to_dict() for time in weighting.wall_times],
+        }
+    }

@@ -1,25 +1,38 @@
-"""Explains a name in the output: a verdict, finding, caveat, quantity, column, limiter, term, question or kernel family."""
+"""Explains a name in the output: a verdict, finding, caveat, quantity, column, limiter, term, question or kernel family.
+
+Names as printed (on the terminal, the page, in tables) are mapped to the names that `ncuroof explain` knows. A quantity is
+explained with the counters that it comes from.
+"""
 
 from __future__ import annotations
 
 import difflib
+import re
 import textwrap
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 
 from ncuroof.diagnosis import load_parts, load_rules
 from ncuroof.errors import UnknownNameError
 from ncuroof.metrics import load_catalogue
+from ncuroof.metrics.entries import Pair
 from ncuroof.metrics.families import LIBRARY, USER, load_families, title
-from ncuroof.present.explanations.columns import columns_by_name, load_columns, load_page_columns
-from ncuroof.present.explanations.findings import caveat_lines, finding_lines
-from ncuroof.present.explanations.groups import STALLS, every_quantity, group_lines, quantities_by_group
-from ncuroof.present.explanations.limiters import load_limiters
-from ncuroof.present.explanations.path import node_lines, path_lines
-from ncuroof.present.explanations.printed_names import begun, meant, similar
-from ncuroof.present.explanations.quantities import counter_lines, quantity_lines, stall_lines
-from ncuroof.present.explanations.terms import load_terms, term_lines
-from ncuroof.words import Side
+from ncuroof.present.explanations.findings import caveat_lines, finding_lines, node_lines, path_lines
+from ncuroof.present.explanations.meanings import (
+    STALLS,
+    columns_by_name,
+    every_quantity,
+    group_lines,
+    load_columns,
+    load_limiters,
+    load_page_columns,
+    load_terms,
+    quantities_by_group,
+    quantity_label,
+    term_lines,
+)
+from ncuroof.wording import label
+from ncuroof.words import Side, capability_text
 
 _WALL_TIME = "wall_time."
 _WIDTH = 100
@@ -28,6 +41,18 @@ _LIKE = 0.75
 _MOST_PROPOSED = 8
 _JOINT = " · "
 """Separates a verdict from its limiter in the output."""
+
+_CUT = "…"
+_BETWEEN_WORDS = re.compile(r"[\s_.·-]+")
+_ENDINGS = re.compile(r"(?<=\w{4})(ing|ed|es|s)$")
+"""Endings that are cut off before a search: "spills" and "coalescing" are searched as "spill" and "coalesc"."""
+_LITTLE_WORDS = (
+    "a", "an", "and", "are", "at", "by", "for", "in", "is", "it", "not", "of", "on", "or", "that", "the", "to", "with",
+)  # fmt: skip
+"""Too common to search for."""
+
+_TENSOR_WORK = "work.tensor"
+_EXCLUDES = "What it does not count:"
 
 
 def explain(name: str) -> str:
@@ -196,3 +221,135 @@ def _limiter(name: str) -> Iterator[str]:
 def _group(name: str) -> Iterator[str]:
     if name and name in quantities_by_group():  # those without a group are in one without a name
         yield from group_lines(name)
+
+
+def meant(name: str) -> str:
+    """Return the known name for a printed one ("long scoreboard", "LSU", "above roof"), or the name itself where there is none."""
+    if name.endswith(_CUT):
+        found = begun(name)
+        return found[0] if len(found) == 1 else name
+    return _names_by_key().get(_key(name), name)
+
+
+def begun(name: str) -> list[str]:
+    """Return the names whose printed text starts like a truncated one ("The grid does not…"); none if it is not truncated."""
+    if not name.endswith(_CUT):
+        return []
+    key = _key(name.removesuffix(_CUT))
+    return list(dict.fromkeys(known for printed, known in _names_by_key().items() if key and printed.startswith(key)))
+
+
+def similar(name: str) -> list[str]:
+    """Return the names that match the most words of `name`, by name or printed text; none where fewer than half match."""
+    words = [_ENDINGS.sub("", word) for word in _key(name).split() if word not in _LITTLE_WORDS]
+    names: dict[int, dict[str, None]] = {}
+    for printed, known in _names_by_key().items():
+        names.setdefault(sum(word in printed for word in words), {})[known] = None
+    most = max(names)
+    return list(names[most]) if most and 2 * most >= len(words) else []
+
+
+@cache
+def _names_by_key() -> dict[str, str]:
+    """Return the known names by normalised printed text.
+
+    Of names with the same text, terms win over column titles, and both over what is added after them.
+    """
+    rules, catalogue = load_rules(), load_catalogue()
+    titles = {verdict.title: name for name, verdict in rules.verdicts.items()}
+    titles |= {finding.title: name for name, finding in rules.findings.items()}
+    titles |= {part.title: f"wall_time.{name}" for name, part in load_parts().items()}
+    families = (*load_families(), USER)
+    titles |= {title(family): family for family in families}
+    columns = load_columns()
+    whole = [*rules.verdicts, *rules.findings, *rules.caveats, *load_limiters(), *catalogue.stalls.reasons, *families]
+    titled = {**load_page_columns(), **columns_by_name()}.items()
+    found = {_key(printed): name for name, column in titled for printed in column.printed}
+    for name, term in load_terms().items():
+        found |= dict.fromkeys(map(_key, (name, *term.printed)), name)
+    nodes = [node.id for node in rules.nodes]
+    for name in (*whole, *columns, *every_quantity(), *nodes):
+        found.setdefault(_key(name), name)
+    for name in whole:
+        found.setdefault(_key(label(name)), name)
+    for printed, name in titles.items():
+        found.setdefault(_key(printed), name)
+    for name in every_quantity():
+        found.setdefault(_key(quantity_label(name)), name)
+    return found
+
+
+def _key(name: str) -> str:
+    return _BETWEEN_WORDS.sub(" ", name.casefold()).strip()
+
+
+def stall_lines(name: str) -> Iterator[str]:
+    """Yield the explanation of a stall reason, with or without the prefix of its group."""
+    reason, stalls = name.removeprefix(STALLS), load_catalogue().stalls
+    yield from (f"{STALLS}{reason}: quantity, share", "")
+    yield from (
+        stalls.reasons[reason],
+        "",
+        f"Here: {stalls.doc[0].lower()}{stalls.doc[1:]}",
+        "",
+        f"{_EXCLUDES} {stalls.excludes}",
+    )
+    yield from ("", "From:", f"  {stalls.of_latency(reason)} / {stalls.total}")
+    yield from (f"  {name} / samples of all reasons" for name in stalls.of_samples(reason))
+    yield from ("", f"Collect with: {stalls.collect}")
+
+
+def quantity_lines(name: str) -> Iterator[str]:
+    """Yield the explanation of a quantity: its unit, its meaning, and the counters that it comes from."""
+    quantity, pairs = every_quantity()[name], load_catalogue().pairs(name)
+    yield from (f"{quantity.name}: quantity, {quantity.unit}", "", quantity.doc)
+    if quantity.excludes:
+        yield from ("", f"{_EXCLUDES} {quantity.excludes}")
+    if quantity.sources or pairs:
+        yield from ("", "From, in order of preference:")
+    for source in quantity.sources:
+        yield f"  {source.formula.text}" + _remarks(source.note, source.capabilities)
+    for pair in pairs:
+        yield from _pair(pair)
+    if quantity.collect:
+        yield from ("", f"Collect with: {quantity.collect}")
+
+
+def counter_lines(name: str) -> Iterator[str]:
+    """Yield the explanation of an NVIDIA counter: the quantities that it is used for."""
+    catalogue = load_catalogue()
+    yield from (f"{name}: NVIDIA counter", "")
+    found = []
+    of_tensor = {catalogue.tensor.cycles_per_second, *catalogue.tensor.instruction_rate.counters}
+    for quantity in every_quantity().values():
+        formulas = [source.formula for source in quantity.sources]
+        formulas += [each for pair in catalogue.pairs(quantity.name) for each in (pair.achieved, pair.peak) if each]
+        is_of_tensor = quantity.name == _TENSOR_WORK and name in of_tensor
+        if is_of_tensor or any(name in formula.counters for formula in formulas):
+            found.append(f"  {quantity.name}: {quantity.doc}")
+    reasons = catalogue.stalls.reasons
+    found += [f"  {STALLS}{reason}" for reason in reasons if name in _counters_of_stall(reason)]
+    identity = "It identifies the launch (block, stream, context, GPU) and is not used in the formula of any quantity."
+    yield from ("Used for:", *found) if found else (identity,)
+
+
+def _counters_of_stall(reason: str) -> tuple[str, ...]:
+    stalls = load_catalogue().stalls
+    return (stalls.of_latency(reason), *stalls.of_samples(reason), stalls.total)
+
+
+def _pair(pair: Pair) -> Iterator[str]:
+    yield f"  {pair.whole_definition}{_remarks(None, pair.capabilities)}"
+    yield f"    {'total' if pair.is_count else 'achieved'}: {pair.achieved.text}"
+    if pair.peak is not None:
+        yield f"    peak: {pair.peak.text}"
+    if pair.excludes:
+        yield f"    {_EXCLUDES} {pair.excludes}"
+
+
+def _remarks(note: str | None, capabilities: Sequence[int]) -> str:
+    """Return the limits of a formula: its note, and the compute capabilities to which it is restricted."""
+    alone = ", ".join(map(capability_text, capabilities))
+    parts = [note] if note else []
+    parts += [f"only on compute capability {alone}"] if alone else []
+    return f"  ({'; '.join(parts)})" if parts else ""

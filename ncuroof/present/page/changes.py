@@ -10,10 +10,10 @@ from ncuroof import wording
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import rounded
 from ncuroof.present.charts.views import is_plottable
-from ncuroof.present.sentences.change import both_times
 from ncuroof.present.sentences.comparison import (
     ALONE,
     alone,
+    both_times,
     changed_findings,
     changed_lines,
     how_matched,

@@ -13,20 +13,23 @@ from ncuroof.present.analysed import Record
 from ncuroof.present.page.changes import Changes, changes
 from ncuroof.present.page.headline import headline
 from ncuroof.present.page.kernel_table import KernelRow, table_columns, table_rows, top_rows
-from ncuroof.present.page.launch_names import launch_names
-from ncuroof.present.page.launch_rows import launch_rows, most_recoverable_first, n_represented
+from ncuroof.present.page.launch_rows import launch_names, launch_rows, most_recoverable_first, n_represented
 from ncuroof.present.page.methods import Methods, methods
 from ncuroof.present.page.operators import Operators, operators
 from ncuroof.present.page.range_tree import RangeLine, range_tree
 from ncuroof.present.sentences.actions import Outlook, outlook
 from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family
-from ncuroof.present.sentences.clocks import locked_clock_remark
-from ncuroof.present.sentences.debug_build import debug_build_sentence
-from ncuroof.present.sentences.doubts import Doubt, doubted, doubts_claim
-from ncuroof.present.sentences.failed_launches import failed_sentence
 from ncuroof.present.sentences.model_utilisation import mfu_value
+from ncuroof.present.sentences.remarks import (
+    Doubt,
+    debug_build_sentence,
+    doubted,
+    doubts_claim,
+    failed_sentence,
+    locked_clock_remark,
+    selection_sentence,
+)
 from ncuroof.present.sentences.report_names import names_of_several
-from ncuroof.present.sentences.selection import selection_sentence
 from ncuroof.present.sentences.wall_time import WallTimeTable, wall_time_tables
 from ncuroof.present.sentences.weighting import not_the_run_sentences, weighting_sentences
 

@@ -16,12 +16,11 @@ from ncuroof.metrics.families import title
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import chart, rounded
 from ncuroof.present.charts.views import FLOP, VIEWS, View
-from ncuroof.present.explanations.limiters import limiter_label
+from ncuroof.present.explanations.meanings import limiter_label
 from ncuroof.present.page.changes import arrows, changed_positions
 from ncuroof.present.page.interned import Cell, Texts
 from ncuroof.present.page.kernel_detail import RANGE_MARK, SECTIONS, KernelDetails
-from ncuroof.present.page.launch_names import launch_names
-from ncuroof.present.page.launch_rows import LaunchRow, launch_rows, n_represented
+from ncuroof.present.page.launch_rows import LaunchRow, launch_names, launch_rows, n_represented
 from ncuroof.present.page.range_tree import range_tree
 from ncuroof.present.page.whatif import scaling, targets
 from ncuroof.present.sentences.actions import counted_finding, gpu_time, most_worth

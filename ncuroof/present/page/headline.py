@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ncuroof import wording
 from ncuroof.diagnosis import Rules
 from ncuroof.present.analysed import Record
-from ncuroof.present.explanations.limiters import limiter_in_plain_words
-from ncuroof.present.page.launch_names import launch_names
+from ncuroof.present.explanations.meanings import limiter_in_plain_words
+from ncuroof.present.page.launch_rows import launch_names
 from ncuroof.present.sentences.actions import PER_WORK, counted_finding, gpu_time, together
 from ncuroof.present.sentences.collect_options import (
     RAW_PAGE,
@@ -18,9 +18,8 @@ from ncuroof.present.sentences.collect_options import (
     is_on_shared_slice,
     raw_page_tells,
 )
-from ncuroof.present.sentences.debug_build import come_first, is_debug_build
+from ncuroof.present.sentences.remarks import come_first, is_debug_build, to_know_more
 from ncuroof.present.sentences.report_names import names_of_several
-from ncuroof.present.sentences.to_know import to_know_more
 from ncuroof.present.sentences.wall_time import idle_sentence, is_mostly_idle
 
 _MOST_NAME = 60

@@ -12,16 +12,24 @@ from ncuroof.metrics import Catalogue, quantity_unit
 from ncuroof.metrics.families import title
 from ncuroof.present.analysed import Record
 from ncuroof.present.documents.kernels import ABOVE_ROOF
-from ncuroof.present.explanations.limiters import limiter_label
-from ncuroof.present.page.flip import flip_sentence
+from ncuroof.present.explanations.meanings import limiter_label
 from ncuroof.present.page.interned import Cell, Texts
-from ncuroof.present.page.point_rows import flop_points, instruction_points
-from ncuroof.present.page.quantity_cells import ACCESS, OCCUPANCY, QuantityCells, beyond_speed_of_light
-from ncuroof.present.page.rate_rows import bandwidth_rows, traffic_rows, work_rows
-from ncuroof.present.page.traffic_flow import traffic_flow
+from ncuroof.present.page.quantity_cells import (
+    ACCESS,
+    OCCUPANCY,
+    QuantityCells,
+    bandwidth_rows,
+    beyond_speed_of_light,
+    flop_points,
+    instruction_points,
+    traffic_flow,
+    traffic_rows,
+    work_rows,
+)
 from ncuroof.present.sentences.actions import of_what
 from ncuroof.present.sentences.collect_options import collect_options
 from ncuroof.present.sentences.source_lines import line_text, place, waits_for, where_sentence
+from ncuroof.words import Verdict
 
 SECTIONS = (
     ("facts", "Launch", "facts", ()),
@@ -78,6 +86,9 @@ _NO_LINES = (
 )
 _MARKUP = re.compile(r"@(\w+):([^:@]*):([^@]*)@")
 """Links in NVIDIA's messages: `@url:text:address@` and `@section:identifier:text@`."""
+
+_SIDES = {"memory_side": "the memory side", "compute": "the SMs", "busiest": "the busiest unit"}
+_OTHER = {"memory_side": "compute", "compute": "memory"}
 
 
 def plain_message(message: str) -> str:
@@ -279,3 +290,23 @@ def _stood_for(kernel: Record) -> str:
     average = "" if average_ns is None else f", {wording.duration(average_ns)} on average"
     ends = "" if None in ends_ns else f", from {' to '.join(map(wording.duration, ends_ns))}"
     return f"{wording.launch_count(n_launches)} launches{average}{ends}"
+
+
+def flip_sentence(kernel: Record, rules: Rules) -> str:
+    """Return which change would flip a kernel's verdict; empty where none is known."""
+    flip = kernel["flip"]
+    if not flip:
+        return ""
+    becomes, factor = rules.verdicts[flip["becomes"]].title, 1 + flip["change_frac"]
+    group, _, key = flip["quantity"].partition(".")
+    if key not in _SIDES:
+        return f"Would become {becomes} at {factor:.3g} times its intensity."
+    side = _SIDES[key]
+    if Verdict.LATENCY in (kernel["verdict"], flip["becomes"]):
+        now = kernel[group][key]
+        wanted = wording.share(now * factor)
+        return f"Would be {becomes} if {side} were {wanted} busy instead of {wording.share(now)}."
+    less = f"Would be {becomes} if {side} had {wording.share(1 - factor)} less to do"
+    if kernel["verdict"] == Verdict.BALANCED:
+        return f"{less}."
+    return f"{less}, and {rules.verdicts[_OTHER[key]].title} with still less."

@@ -9,7 +9,7 @@ from typing import Annotated
 from ncuroof import wording
 from ncuroof.diagnosis import Rules
 from ncuroof.present.analysed import Record
-from ncuroof.present.explanations.limiters import limiter_label
+from ncuroof.present.explanations.meanings import limiter_label
 from ncuroof.present.page.data import dram_intensity
 from ncuroof.present.page.launch_rows import LaunchRow, launch_rows
 from ncuroof.present.sentences.actions import most_worth

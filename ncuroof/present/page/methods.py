@@ -1,9 +1,12 @@
-"""How the numbers of a page were obtained: what was counted, what the verdicts mean, which thresholds apply."""
+"""How the numbers of a page were obtained: what was counted, what the verdicts mean, which thresholds apply.
+
+The names in its document are explained by the texts of `ncuroof explain`.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -13,6 +16,8 @@ from ncuroof.diagnosis.conditions import Condition
 from ncuroof.metrics import quantity_unit
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.views import VIEWS, View
+from ncuroof.present.documents.kernels import QUANTITY_GROUPS
+from ncuroof.present.explanations.explain import explain, names
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,3 +87,21 @@ def _ceiling(ceiling: Record, names: Sequence[str], view: View) -> tuple[str, st
         ceiling["source"],
         ceiling["definition"],
     )
+
+
+def explained(document: Record) -> list[tuple[str, str]]:
+    """Return each name in the document that `ncuroof explain` knows, with its explanation, sorted by name."""
+    met = {name for kernel in document["kernels"] for name in _names_of(kernel)}
+    return [(name, explain(name)) for name in sorted(met & set(names()))]
+
+
+def _names_of(kernel: Record) -> Iterable[str]:
+    yield from filter(None, (kernel["verdict"], kernel["limiter"], kernel["family"]))
+    yield from kernel["caveats"]
+    for step in kernel["path"]:
+        yield step["quantity"]
+    for finding in kernel["findings"]:
+        yield finding["id"]
+        yield from (item["quantity"] for item in finding["evidence"])
+    for group in QUANTITY_GROUPS:
+        yield from (f"{group}.{key}" for key, value in kernel[group].items() if value is not None)

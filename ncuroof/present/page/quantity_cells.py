@@ -1,16 +1,24 @@
-"""A kernel's quantities as rows of its detail: those of NVIDIA's sections in their own blocks, all others with their meanings."""
+"""The tables of a kernel's detail: its quantities, its points on both rooflines, and the path of its bytes.
+
+Quantities of NVIDIA's sections are in their own blocks, all others have their meanings beside them. Traffic, bandwidth and work
+have a row per memory level or precision. The path leads from the SMs to DRAM: units with their hit rates, and the traffic between
+them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ncuroof import wording
 from ncuroof.diagnosis import Rules
 from ncuroof.metrics import Catalogue, quantity_unit
 from ncuroof.present.analysed import Record
-from ncuroof.present.explanations.quantity_label import quantity_label
+from ncuroof.present.charts.views import FLOP, INSTRUCTION, View
+from ncuroof.present.explanations.meanings import quantity_label
 from ncuroof.present.page.interned import Cell, Texts
+from ncuroof.words import CeilingSource
 
 OCCUPANCY = (
     "occupancy.achieved_frac", "occupancy.theoretical_frac", "occupancy.waves", "occupancy.tail_frac",
@@ -45,6 +53,18 @@ _SHARED_MEMORY = "shared_bytes"
 _NO_VALUE = "No value (not collected, not available on this chip, or a ratio with a zero denominator)"
 _SAME = 0.01
 """Largest difference between two utilisations that count as equal."""
+
+Station = tuple[str, str, str, int]
+"""Kind (`unit` or `traffic`), text, remark, and line width in pixels (0 for units)."""
+
+_THICKEST_PX, _THINNEST_PX = 14, 1
+_DECADES = 4
+"""Powers of ten of bytes over which the line width shrinks to the minimum."""
+
+_MUCH_MORE = 1.1
+"""Ratio of L2's lookups to the L1s' requests above which the lookups are remarked on."""
+_UNCOUNTED = {"bulk_copy_frac": "bulk copies (TMA)", "atomic_request_frac": "atomics"}
+"""Traffic that L1's bytes do not include, by the quantity of `access` that measures its share."""
 
 
 class QuantityCells:
@@ -139,3 +159,166 @@ def _asked(caveats: Mapping[str, Any], names: Iterable[str]) -> frozenset[str]:
     met = [caveats[name] for name in names if name in caveats]
     conditions = (condition for caveat in met for condition in (*caveat.all_of, *caveat.any_of))
     return frozenset(condition.quantity for condition in conditions if condition.quantity.startswith(_CHECK))
+
+
+def flop_points(kernel: Record, texts: Texts) -> list[list[Cell]]:
+    """Return a row per point on the FLOP roofline; else a remark (a row of one cell) that says why there is none."""
+    rows: list[list[Cell]] = [
+        [
+            wording.label(point["level"]),
+            wording.label(point["precision"]),
+            wording.in_operations(wording.intensity(point["intensity_flop_per_byte"]), point["precision"]),
+            wording.flop_rate(point["flop_per_s"], point["precision"]),
+            wording.flop_rate(point["roof_flop_per_s"], point["precision"]),
+            wording.in_operations(wording.intensity(point["ridge_flop_per_byte"]), point["precision"]),
+            wording.share(point["roof_frac"]),
+        ]
+        for point in FLOP.points(kernel)
+    ]
+    return rows or _none(kernel, FLOP, texts)
+
+
+def instruction_points(kernel: Record, texts: Texts) -> list[list[Cell]]:
+    """Return a row per point on the instruction roofline, and a remark with the number of executed instructions."""
+    block = kernel["instructions"]
+    if not block:
+        return _none(kernel, INSTRUCTION, texts)
+    rows: list[list[Cell]] = [
+        [
+            wording.label(point["level"]),
+            wording.instruction_intensity(point["intensity_inst_per_transaction"]),
+            wording.instruction_rate(point["inst_per_s"]),
+            wording.instruction_rate(point["roof_inst_per_s"]),
+            wording.instruction_intensity(point["ridge_inst_per_transaction"]),
+            wording.share(point["roof_frac"]),
+        ]
+        for point in INSTRUCTION.points(kernel)
+    ]
+    executed = wording.scaled(block["warp_executed"])
+    share = f", {wording.share(block['frac'])} of what the schedulers can issue" if block["frac"] is not None else ""
+    return [*rows, [texts.add(f"{executed} warp instructions executed{share}.")]]
+
+
+def _none(kernel: Record, view: View, texts: Texts) -> list[list[Cell]]:
+    return [[texts.add(f"None: {view.off_chart_reason(kernel)}.")]]
+
+
+def traffic_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
+    """Return a row per level: level, bytes in both directions, and what was counted."""
+    traffic, definitions = kernel["traffic_bytes"], kernel["traffic_definition"]
+    rows: list[list[Cell]] = [
+        [wording.label(level), wording.quantity(value, "byte"), texts.add(definitions.get(level) or "")]
+        for level, value in traffic.items()
+        if value is not None
+    ]
+    return rows + texts.note(
+        "Not collected", [wording.label(level) for level, value in traffic.items() if value is None]
+    )
+
+
+def bandwidth_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
+    """Return a row per level: level, achieved rate, peak, their ratio, shares of other roofs, and what was counted."""
+    return [
+        [
+            wording.label(level),
+            wording.byte_rate(entry["bytes_per_s"]),
+            _peak(entry, "peak_bytes_per_s", wording.byte_rate),
+            wording.share(entry["frac"]),
+            *_of_other_roofs(entry),
+            texts.add(entry["definition"]),
+        ]
+        for level, entry in kernel["bandwidth"].items()
+    ]
+
+
+def work_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
+    """Return a row per precision: work, rate, peak, ratio, shares of other roofs, what was counted, whether that is reliable."""
+    work = kernel["work"]
+    rows: list[list[Cell]] = [
+        [
+            wording.label(precision),
+            wording.flop_count(entry["flop"], precision),
+            wording.flop_rate(entry["flop_per_s"], precision),
+            wording.in_operations(_peak(entry, "peak_flop_per_s", wording.flop_rate), precision),
+            wording.share(entry["frac"]),
+            *_of_other_roofs(entry),
+            texts.add(entry["definition"]),
+            "yes" if entry["reliable"] else "no",
+        ]
+        for precision, entry in work.items()
+        if entry["flop"] != 0
+    ]
+    return rows + texts.note(
+        "Measured as zero", [wording.label(name) for name, entry in work.items() if entry["flop"] == 0]
+    )
+
+
+def _of_other_roofs(entry: Record) -> list[Cell]:
+    """Return the shares of the data-sheet roof and of the roof that a calibration reached."""
+    return [wording.share(entry[key]) for key in ("datasheet_frac", "reached_frac")]
+
+
+def _peak(entry: Record, key: str, write: Callable[[float | None], str]) -> str:
+    """Return a peak as text, marked if it is from the data sheet, with the peak of a faster path if there is one."""
+    remarks = ["data sheet"] if entry["peak_source"] == CeilingSource.DATASHEET else []
+    fastest = entry.get("fastest_peak_flop_per_s")
+    if fastest is not None and fastest > (entry[key] or fastest):
+        remarks.append(f"fastest path {write(fastest)}")
+    return write(entry[key]) + (f" ({'; '.join(remarks)})" if remarks else "")
+
+
+def traffic_flow(kernel: Record) -> list[Station]:
+    """Return the stations from the SMs to DRAM; empty where the bytes of fewer than two levels are known.
+
+    Levels without a byte count are left out, and so is shared memory, which is not on this path. Between L1 and L2 are the sectors
+    that the L1s request, as in Nsight Compute's memory chart; other L2 lookups (fills, other units, the fabric) are a remark on L2.
+    """
+    traffic, access = kernel["traffic_bytes"], kernel["access"]
+    passed = {"L1": traffic.get("l1"), "L2": traffic.get("l2"), "DRAM": traffic.get("dram")}
+    known = {name: count for name, count in passed.items() if count is not None}
+    if len(known) < 2:
+        return []
+    remarks = {
+        "L1": _remarks(access.get("l1_hit_frac"), _not_counted(access)),
+        "L2": _remarks(access.get("l2_hit_frac"), _looked_up(traffic)),
+        "DRAM": "",
+    }
+    most = max(known.values())
+    stations: list[Station] = [("unit", "SMs", "", 0)]
+    for name, count in known.items():
+        stations.append(("traffic", wording.byte_count(count), _directions(name, traffic), _width_px(count, most)))
+        stations.append(("unit", name, remarks[name], 0))
+    return stations
+
+
+def _remarks(hit_frac: float | None, other: str) -> str:
+    return "; ".join(filter(None, ("" if hit_frac is None else f"{wording.share(hit_frac)} hits", other)))
+
+
+def _not_counted(access: Record) -> str:
+    """Return a remark on the kernel's traffic that L1's bytes do not include; empty where there is none."""
+    names = [name for quantity, name in _UNCOUNTED.items() if (access.get(quantity) or 0) > 0]
+    return f"{' and '.join(names)} not counted" if names else ""
+
+
+def _looked_up(traffic: Record) -> str:
+    """Return the bytes of all L2 lookups, where these are well above what the L1s requested; else empty."""
+    asked, looked_up = traffic.get("l2"), traffic.get("l2_all")
+    if asked is None or looked_up is None or looked_up <= _MUCH_MORE * asked:
+        return ""
+    return f"{wording.byte_count(looked_up)} looked up in total"
+
+
+def _directions(name: str, traffic: Record) -> str:
+    read, written = traffic.get("dram_read"), traffic.get("dram_write")
+    if name != "DRAM" or read is None or written is None:
+        return ""
+    return f"{wording.byte_count(read)} read, {wording.byte_count(written)} written"
+
+
+def _width_px(count: float, most: float) -> int:
+    """Return the width of a line, logarithmic in its bytes: a tenth of the bytes takes off a quarter of the largest width."""
+    if count <= 0 or most <= 0:
+        return _THINNEST_PX
+    frac = 1 + math.log10(count / most) / _DECADES
+    return max(round(_THICKEST_PX * frac), _THINNEST_PX)

@@ -1,8 +1,12 @@
-"""Time by NVTX range as a tree: each range includes those nested in it."""
+"""Time by NVTX range as a tree: each range includes those nested in it.
+
+Siblings whose names differ only in a number, such as iterations and layers, are taken together.
+"""
 
 from __future__ import annotations
 
 import heapq
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +17,6 @@ from ncuroof import wording
 from ncuroof.present.analysed import Record
 from ncuroof.present.page.kernel_detail import RANGE_MARK
 from ncuroof.present.page.launch_rows import n_represented
-from ncuroof.present.page.numbered_names import alike
 from ncuroof.present.sentences.breakdowns import NO_RANGE
 from ncuroof.present.sentences.report_names import names_of_several
 
@@ -46,6 +49,12 @@ _UNNAMED = "(unnamed)"
 
 _ITSELF = "(in none of these)"
 """Stands for the launches of a range that are in none of the ranges within it."""
+
+_NUMBER = re.compile(r"([0-9]{1,15})")
+"""Longer numbers count as several: Python does not read those of thousands of digits."""
+
+_LEAST_ALIKE = 3
+"""Fewer names than this are not worth one for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,3 +273,29 @@ def _longest_first(nodes: Sequence[_Node]) -> list[_Node]:
 
 def _first(node: _Node) -> int:
     return min(launch.position for launch in node.launches)
+
+
+def alike(names: Sequence[str]) -> dict[str, list[str]]:
+    """Return what stands for names that differ in the same single number, with these names: "layer 0 to 31".
+
+    Args:
+        names: all different.
+    """
+    by_frame: dict[tuple[str, ...], list[list[str]]] = defaultdict(list)
+    for name in names:
+        pieces = _NUMBER.split(name)  # texts at even places, numbers at odd ones
+        by_frame[tuple(pieces[::2])].append(pieces)
+    return {
+        _common(members, places[0]): ["".join(pieces) for pieces in members]
+        for members in by_frame.values()
+        if len(members) >= _LEAST_ALIKE and len(places := _differing(members)) == 1
+    }
+
+
+def _differing(members: Sequence[Sequence[str]]) -> list[int]:
+    return [place for place, pieces in enumerate(zip(*members, strict=True)) if len(set(pieces)) > 1]
+
+
+def _common(members: Sequence[Sequence[str]], place: int) -> str:
+    low, high = (choose((pieces[place] for pieces in members), key=int) for choose in (min, max))
+    return "".join((*members[0][:place], f"{low} to {high}", *members[0][place + 1 :]))

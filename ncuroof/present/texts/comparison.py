@@ -1,15 +1,22 @@
-"""A comparison for people: on the terminal, and as Markdown for a job's summary or a pull request."""
+"""Runs compared, for people: on the terminal, and as Markdown for a job's summary or a pull request.
+
+Of many runs there is a line per kernel with its time in every run, jumps beyond noise marked. CI systems get the results of gates
+as JUnit XML and as annotations for GitHub Actions.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from xml.etree import ElementTree as ET
 
 from ncuroof import wording
+from ncuroof.comparison import Comparison, run_obstacle, total_ns
+from ncuroof.comparison.history import History, Trend
 from ncuroof.present.analysed import Record
-from ncuroof.present.sentences.change import both_times
 from ncuroof.present.sentences.comparison import (
     ALONE,
     alone,
+    both_times,
     changed_findings,
     changed_lines,
     how_matched,
@@ -18,11 +25,17 @@ from ncuroof.present.sentences.comparison import (
     outcome,
     short_group,
     side,
+    signed_share,
 )
-from ncuroof.present.texts.layout import WIDTH, filled
-from ncuroof.present.texts.markdown_text import code, escaped, table_row
+from ncuroof.present.texts.layout import WIDTH, code, escaped, filled, table_row
 
 _MOST_LINES = 20
+
+_MOST_TRENDS = 30
+_NAME_WIDTH = 32
+_LEAST_NAME_WIDTH = 12
+_TIME_WIDTH = 10
+_SLOWER, _FASTER = "▲", "▼"
 
 
 def to_text(document: Record) -> str:
@@ -106,3 +119,91 @@ def _gates(document: Record) -> Iterator[str]:
         yield f"gate {'passed' if gate['has_passed'] else 'FAILED'}: {wording.printable(gate['gate'])}"
         for reason in gate["reasons"]:
             yield from filled("  ", wording.printable(reason).split(), WIDTH)
+
+
+def to_junit(document: Record) -> bytes:
+    """Return the gates as JUnit XML, a test case each; a failed gate's reasons are its message."""
+    gates = document["gates"]
+    failed = [gate for gate in gates if not gate["has_passed"]]
+    suite = ET.Element("testsuite", name="ncuroof compare", tests=str(len(gates)), failures=str(len(failed)))
+    for gate in gates:
+        case = ET.SubElement(suite, "testcase", classname="ncuroof.gates", name=wording.printable(gate["gate"]))
+        reasons = wording.printable("; ".join(gate["reasons"]))
+        if gate["has_passed"]:
+            ET.SubElement(case, "system-out").text = reasons
+        else:
+            ET.SubElement(case, "failure", message=reasons)
+    ET.indent(suite)
+    written: bytes = ET.tostring(suite, encoding="utf-8", xml_declaration=True)
+    return written + b"\n"
+
+
+def to_annotations(document: Record) -> Iterator[str]:
+    """Yield workflow commands for GitHub Actions: an error per failed gate, or one notice where all passed.
+
+    Source: GitHub Docs, "Workflow commands for GitHub Actions" (escapes for %, carriage return and line feed).
+    """
+    failed = [gate for gate in document["gates"] if not gate["has_passed"]]
+    for gate in failed:
+        yield f"::error title=ncuroof gate failed::{_escaped(gate['gate'])}: {_escaped('; '.join(gate['reasons']))}"
+    if document["gates"] and not failed:
+        yield f"::notice title=ncuroof::{len(document['gates'])} gates passed"
+
+
+def _escaped(value: str) -> str:
+    return wording.printable(value).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def history_text(found: History) -> str:
+    """Return the trends as lines of plain text: a column per run, with marks at times that changed beyond noise."""
+    lines = ["ncuroof · history"]
+    lines += [
+        f"  {number}: {wording.printable(run.label)} · {wording.duration(total_ns(run))} in {wording.launches(run.n_kernels)}"
+        + (wording.DAMAGED if run.damage else "")
+        for number, run in enumerate(found.runs)
+    ]
+    lines += [
+        f"  {number} to {number + 1}: {wording.printable(said)}"
+        for number, step in enumerate(found.steps)
+        for said in _not_compared(step)
+    ]
+    lines += [
+        "",
+        f"{'kernel, time of one launch':<{_NAME_WIDTH}}"
+        + "".join(f"{number:>{_TIME_WIDTH}}  " for number in range(len(found.runs)))
+        + "  change",
+    ]
+    lines += [_line(trend) for trend in found.trends[:_MOST_TRENDS]]
+    if len(found.trends) > _MOST_TRENDS:
+        lines.append(f"{len(found.trends) - _MOST_TRENDS} more in the JSON document")
+    if any(trend.jumps for trend in found.trends[:_MOST_TRENDS]):
+        lines += ["", f"{_SLOWER} slower, {_FASTER} faster than in the previous run, beyond measurement noise"]
+    return "\n".join(lines) + "\n"
+
+
+def _not_compared(step: Comparison) -> list[str]:
+    """Return what is not compared from one run to the next, and why."""
+    if step.comparable.reasons:
+        return [f"times are not compared: {reason}" for reason in step.comparable.reasons]
+    obstacle = run_obstacle(step)
+    return [] if obstacle is None else [f"GPU times of the whole runs are not compared: {obstacle}"]
+
+
+def _line(trend: Trend) -> str:
+    cells = "".join(
+        f"{wording.duration(value):>{_TIME_WIDTH}} {_mark(trend, number)}" for number, value in enumerate(trend.mean_ns)
+    )
+    change = "" if trend.change_frac is None else signed_share(trend.change_frac)
+    return f"{_fitted(wording.printable(trend.name)):<{_NAME_WIDTH}}{cells}  {change}".rstrip()
+
+
+def _fitted(name: str) -> str:
+    """Return a name that fits its column; what distinguishes it from others of the name stays."""
+    short, dot, words = name.partition(" · ")
+    tail = wording.shortened(f"{dot}{words}", _NAME_WIDTH - _LEAST_NAME_WIDTH)
+    return wording.shortened(short, _NAME_WIDTH - 1 - len(tail)) + tail
+
+
+def _mark(trend: Trend, number: int) -> str:
+    jump = trend.jumps.get(number)
+    return " " if jump is None else (_SLOWER if jump > 0 else _FASTER)

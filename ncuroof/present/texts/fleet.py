@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from ncuroof import wording
 from ncuroof.present.analysed import Record
-from ncuroof.present.sentences.change import factor
-from ncuroof.present.texts.layout import aligned
-from ncuroof.present.texts.markdown_text import escaped, table_row
+from ncuroof.present.sentences.comparison import factor
+from ncuroof.present.texts.layout import aligned, escaped, table_row
 
 _NAME_WIDTH, _CELL_WIDTH, _LAST_WIDTH, _QUERY_WIDTH = 30, 24, 60, 200
 _WORDS_BY_FACTOR = {

@@ -8,9 +8,8 @@ from ncuroof._version import __version__
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.sentences.actions import Outlook
 from ncuroof.present.sentences.breakdowns import BreakdownLine
-from ncuroof.present.texts.brief import brief
-from ncuroof.present.texts.kernel_lines import KernelLine
-from ncuroof.present.texts.markdown_text import escaped, table_row
+from ncuroof.present.texts.brief import KernelLine, brief
+from ncuroof.present.texts.layout import escaped, table_row
 from ncuroof.wording import bound_by, share
 
 _N_BREAKDOWN = 10

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ncuroof import wording
 from ncuroof.present.analysed import Record
-from ncuroof.present.texts.layout import aligned, filled
-from ncuroof.present.texts.markdown_text import code, escaped, table_row
+from ncuroof.present.texts.layout import aligned, code, escaped, filled, table_row
 
 _MOST_KERNELS = 20
 _NAME_WIDTH = 32

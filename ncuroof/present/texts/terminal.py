@@ -14,11 +14,18 @@ from ncuroof.present.analysed import Analysed
 from ncuroof.present.sentences.actions import Outlook
 from ncuroof.present.sentences.breakdowns import BreakdownLine
 from ncuroof.present.sentences.wall_time import PLACES_INDENT
-from ncuroof.present.texts.brief import Brief, VerdictShare, brief
-from ncuroof.present.texts.console import is_width_set, result_console
-from ncuroof.present.texts.fitted_names import LEAST_NAME_WIDTH, LEAST_WORD_WIDTH, fitted, fitted_names
-from ncuroof.present.texts.kernel_lines import KernelLine
-from ncuroof.present.texts.layout import WIDTH, filled, fitting
+from ncuroof.present.texts.brief import Brief, KernelLine, VerdictShare, brief
+from ncuroof.present.texts.layout import (
+    LEAST_NAME_WIDTH,
+    LEAST_WORD_WIDTH,
+    WIDTH,
+    filled,
+    fitted,
+    fitted_names,
+    fitting,
+    is_width_set,
+    result_console,
+)
 from ncuroof.wording import bound_by, share
 
 _HEIGHT = 25

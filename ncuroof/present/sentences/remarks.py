@@ -1,0 +1,214 @@
+"""Remarks and warnings about a run as a whole, in a sentence each.
+
+They say which launches are shown and which failed, which verdicts are less certain, that kernels were compiled for debugging or a
+clock is below boost because ncu locks it, how close a run comes to measured roofs, and what to collect to know more.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Annotated
+
+import polars as pl
+
+from ncuroof import wording
+from ncuroof.present.analysed import Analysed, Record
+from ncuroof.present.sentences.actions import gpu_time
+from ncuroof.present.sentences.collect_options import RAW_PAGE, SHARED_SLICE, is_on_shared_slice, raw_page_tells
+from ncuroof.wording import counted, label, share
+from ncuroof.words import CeilingSource
+
+_LEAST_FRAC = 0.1
+"""Share of the time from which on it is worth a remark: a choice."""
+_MOST_CAVEATS = 3
+
+_LOCKED_CLOCK = "reduced_clock"
+"""Caveat of launches that ran well below boost because ncu locks the clock to base by default."""
+
+_FAILED = "failed"
+"""Caveat of launches whose clock was not measured."""
+
+_MOSTLY = 0.5
+"""Of a GPU's measured launches."""
+
+_N_NAMED, _MOST_NAME = 3, 60
+"""Most kernels to name, and most characters of a name."""
+
+_MOST_FRAC = 0.5
+"""Share of the time: where debug builds take more, they come before any other advice."""
+
+_N_ROOFS = 4
+_LEAST_REACHED_FRAC = 0.01
+"""Of a roof: launches that reach less are not shown."""
+
+_MOST_PATTERN = 60
+"""Most characters of a regular expression."""
+
+_N_OPTIONS = 2
+"""Most ncu options to name where advice needs more counters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A caveat for which verdicts are less certain."""
+
+    name: Annotated[str, "of the caveat"]
+    title: Annotated[str, "the same in words"]
+    share: Annotated[str, "of the time"]
+
+
+def doubts_sentence(summary: Record) -> str:
+    """Return the remark, with the names that `ncuroof explain` knows; empty where little of the time is concerned.
+
+    Args:
+        summary: of a document; its `by_doubt` has the largest doubts first. So for all functions here.
+    """
+    claim = doubts_claim(summary)
+    shown = ", ".join(f"{doubt.name} {doubt.share}" for doubt in doubted(summary))
+    return f"{claim}: {shown} (ncuroof explain NAME)" if claim else ""
+
+
+def doubts_claim(summary: Record) -> str:
+    """Return the remark without the caveats."""
+    doubted_frac = summary["doubted_frac"]
+    if doubted_frac is None or doubted_frac < _LEAST_FRAC:
+        return ""
+    return f"verdicts are less certain for {wording.share(doubted_frac)} of {gpu_time(summary)}"
+
+
+def doubted(summary: Record) -> Sequence[Doubt]:
+    """Return the caveats with the largest shares of the time."""
+    shown = list(summary["by_doubt"].items())[:_MOST_CAVEATS]
+    return [Doubt(name, wording.label(name), wording.share(frac)) for name, frac in shown]
+
+
+def locked_clock_remark(caveats: Collection[Sequence[str]]) -> str:
+    """Return "; ncu locks clocks by default" where that holds for most launches of a GPU, whose caveats are given; else nothing."""
+    measured = [each for each in caveats if _FAILED not in each]
+    n_locked = sum(_LOCKED_CLOCK in each for each in measured)
+    return "; ncu locks clocks by default" if n_locked > _MOSTLY * len(measured) else ""
+
+
+def failed_sentence(names: Sequence[str]) -> str:
+    """Return which launches were not measured, and what to do about it; empty where profiling failed for none.
+
+    Args:
+        names: short name of each launch that failed.
+    """
+    if not names:
+        return ""
+    n_by_name = Counter(wording.shortened(wording.printable(name), _MOST_NAME) for name in names).most_common()
+    named = [f"{name} ×{n}" if n > 1 else name for name, n in n_by_name[:_N_NAMED]]
+    n_more = len(n_by_name) - len(named)
+    which = ", ".join(named) + (f" and {wording.counted(n_more, 'other kernel')}" if n_more else "")
+    failed, them, they = (
+        ("a launch failed to profile and is", "it", "it")
+        if len(names) == 1
+        else (f"{len(names)} launches failed to profile and are", "them", "they")
+    )
+    what_to_do = f"see in ncu's output why {they} failed, then record {them} again"
+    return f"{failed} in no sum: {which}; {what_to_do} (kernels that wait for other GPUs cannot be replayed)"
+
+
+def debug_build_sentence(summary: Record) -> str:
+    """Return the warning; empty where no kernel is a debug build.
+
+    Args:
+        summary: of a document.
+    """
+    n_debug_builds, n_kernels, share_frac = (
+        summary[key] for key in ("n_debug_builds", "n_kernels", "debug_build_frac")
+    )
+    if not n_debug_builds:
+        return ""
+    is_one, are_all = n_debug_builds == 1, n_debug_builds == n_kernels
+    every = {1: "the kernel", 2: "both kernels"}.get(n_kernels, f"all {n_kernels} kernels")
+    which = every if are_all else f"{n_debug_builds} of {n_kernels} kernels"
+    time = "" if are_all or share_frac is None else f"{wording.share(share_frac)} of {gpu_time(summary)}"
+    takes = f", and {'takes' if is_one else 'take'} {time}" if time else ""
+    is_first = are_all or come_first(share_frac)
+    them = "" if is_first else " it" if is_one else " them"
+    return (
+        f"{which} {'was' if is_one else 'were'} compiled for debugging (nvcc -G), without optimisation{takes}: "
+        f"rebuild{them} with optimisation and record again before {'anything else' if is_first else f'changing{them}'}"
+    )
+
+
+def come_first(share_frac: float | None) -> bool:
+    """Return whether debug builds with this share of the time must be rebuilt before anything else is worth doing."""
+    return share_frac is not None and share_frac > _MOST_FRAC
+
+
+def is_debug_build(kernel: Record) -> bool:
+    """Return whether a kernel of the document is a debug build."""
+    return bool(kernel["check"].get("debug_build"))
+
+
+def reached_roof_lines(analysed: Analysed) -> Iterator[str]:
+    """Yield a line per GPU that a calibration fits: the number of roofs, and how close launches come to the nearest ones."""
+    tables = analysed.roofline_tables
+    roofs = tables.ceilings.filter(pl.col("source") == CeilingSource.MEASURED.value).cast({"kind": pl.String})
+    launches = analysed.measurements.kernels.select("id", "device")
+    shares = (
+        tables.roof_shares.join(launches, on="id").group_by("device", "kind", "name").agg(pl.col("reached_frac").max())
+    )
+    roofs = roofs.join(shares, on=["device", "kind", "name"], how="left").sort(
+        "reached_frac", descending=True, nulls_last=True, maintain_order=True
+    )
+    for (device,), of_device in roofs.group_by("device", maintain_order=True):
+        where = f"GPU {device}: " if analysed.measurements.devices.height > 1 else ""
+        nearest = of_device.filter(pl.col("reached_frac") >= _LEAST_REACHED_FRAC).head(_N_ROOFS)
+        share_texts = [
+            f"{share(frac)} of {label(name)}" for name, frac in nearest.select("name", "reached_frac").rows()
+        ]
+        reached = f"launches reach up to {', '.join(share_texts)} (roofs scaled to each launch's SM clock)"
+        found = reached if share_texts else "no launch comes close to any of them"
+        yield f"{where}{counted(of_device.height, 'measured roof')}; {found}"
+
+
+def selection_sentence(summary: Record) -> str:
+    """Return what was selected, and that sums are its own; empty for a whole run.
+
+    Args:
+        summary: of a document.
+    """
+    selection = summary.get("selection")
+    if selection is None:
+        return ""
+    kernel, nvtx, skip, count = (selection[key] for key in ("kernel", "nvtx", "skip", "count"))
+    which = [f"kernels matching {_quoted(kernel)}" if kernel is not None else "launches"]
+    which += [f"in NVTX ranges matching {_quoted(nvtx)}"] if nvtx is not None else []
+    numbers = [f"without the first {skip}" if skip > 1 else "without the first"] if skip else []
+    numbers += [f"at most {count}"] if count is not None else []
+    which += [f"({', '.join(numbers)})"] if numbers else []
+    if summary["n_kernels"] == selection["of_n_kernels"]:
+        return f"{' '.join(which)}: all of the run's launches" if kernel is not None or nvtx is not None else ""
+    share = f", {wording.share(selection['duration_frac'])} of its GPU time" if selection["duration_frac"] else ""
+    return (
+        f"only {' '.join(which)}: {summary['n_kernels']} of the run's {wording.launches(selection['of_n_kernels'])}{share}; "
+        "all totals, shares and savings are of these"
+    )
+
+
+def _quoted(pattern: str) -> str:
+    return f"'{wording.shortened(wording.printable(pattern), _MOST_PATTERN)}'"
+
+
+def to_know_more(kernel: Record, sources: Sequence[Record], *, only: str | None = None) -> str:
+    """Return how to know quantities (`only`, or all) that a kernel lacks, as "collect --section X"; empty where none is missing.
+
+    Args:
+        kernel: an entry of the document.
+        sources: of the document.
+        only: name of a quantity.
+    """
+    if is_on_shared_slice(kernel):
+        return SHARED_SLICE
+    options = list(dict.fromkeys(entry["collect"] for entry in kernel["missing"] if only in (None, entry["quantity"])))
+    if not options:
+        return ""
+    if raw_page_tells(kernel, sources):
+        return f"print the raw page: ncu {RAW_PAGE}"
+    return f"collect {' '.join(options[:_N_OPTIONS])}"
