@@ -11,7 +11,7 @@ import pytest
 
 import ncuroof
 from ncuroof.errors import ArgumentError, UnknownNameError
-from ncuroof.torch.tables import EXPECTED
+from ncuroof.torch.expected_roofline import EXPECTED
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'ncuroof[torch]')")
 nn, functional = torch.nn, torch.nn.functional
