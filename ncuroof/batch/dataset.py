@@ -1,4 +1,4 @@
-"""A dataset of reports on a file system: one Parquet file per report, named by the hash of the report's bytes.
+"""A dataset of reports on a file system, and the reports to load into it.
 
     DATASET/ncuroof.json                              name of the schema
     DATASET/kernels/gpu=h100/<sha256>.parquet         rows of one report (schema FLEET)
@@ -6,6 +6,8 @@
 
 Each file appears whole or not at all. So there is no index, any number of writers may work at once, and a report whose file exists
 is done. A report with several kinds of GPU is still one file, in the partition `gpu=several`; each of its rows names its GPU.
+
+Reports are found by files, folders and patterns. Both may lie on any file system that fsspec knows.
 """
 
 from __future__ import annotations
@@ -15,19 +17,15 @@ import io
 import json
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
-from ncuroof.batch.locations import file_system
-from ncuroof.errors import DatasetError
+from ncuroof.errors import DatasetError, MissingExtraError, ReportNotFoundError
 from ncuroof.fleet import FLEET, FLEET_FAILURES, SCHEMA
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _MARK = "ncuroof.json"
 _KERNELS, _FAILURES = "kernels", "failures"
@@ -39,6 +37,11 @@ _WHOLE_OR_NOT_AT_ALL = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az
 
 _READ_BY_POLARS = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl"})
 """Stores that polars reads directly, so that it fetches only the parts of files that a query needs."""
+
+SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
+"""Suffixes of reports in a folder; a file that is named explicitly may have any name."""
+
+_MAGIC = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,3 +263,56 @@ def _base(path: str) -> str:
 
 def _stem(path: str) -> str:
     return _base(path).removesuffix(_SUFFIX)
+
+
+def find_reports(wanted: Sequence[str]) -> list[str]:
+    """Return the locations of reports without repeats, in the order of `wanted`, sorted within a folder or pattern.
+
+    Args:
+        wanted: paths or URLs of files, folders (all reports under them) and patterns, in which `**` is any number of folders. A
+            file that does not exist is returned too, and fails when it is read.
+
+    Raises:
+        ReportNotFoundError: a folder or pattern contains no report.
+        MissingExtraError: fsspec, or what it needs for a location, is not installed.
+    """
+    return list(dict.fromkeys(location for each in wanted for location in _found(each)))
+
+
+def _found(wanted: str) -> Iterator[str]:
+    is_pattern = bool(_MAGIC & set(wanted)) and not Path(wanted).exists()
+    fs, path = file_system(wanted)
+    if is_pattern:
+        found = [name for name in fs.glob(path) if fs.isfile(name)]
+    elif fs.isdir(path):
+        found = [name for name in fs.find(path) if name.endswith(SUFFIXES)]
+    else:
+        yield wanted if "://" in wanted else str(Path(wanted).absolute())
+        return
+    if not found:
+        raise ReportNotFoundError(
+            f"{wanted}: expected reports, found none", hint=f"reports end in {', '.join(SUFFIXES)}"
+        )
+    yield from (str(fs.unstrip_protocol(name)) if "://" in wanted else str(name) for name in sorted(found))
+
+
+def file_system(location: str) -> tuple[Any, str]:
+    """Return the fsspec file system of a location, and its path there.
+
+    Raises:
+        MissingExtraError: fsspec, or what it needs for this kind of location, is not installed.
+    """
+    try:
+        import fsspec  # noqa: PLC0415  only fleets need it
+    except ImportError as error:
+        raise MissingExtraError(
+            f"datasets of reports need fsspec: {error}", hint="pip install 'ncuroof[fleet]'"
+        ) from error
+    try:
+        fs, path = fsspec.url_to_fs(location if "://" in location else str(Path(location).absolute()))
+    except (ImportError, ValueError) as error:
+        raise MissingExtraError(
+            f"{location}: {error}",
+            hint="install the fsspec package for this kind of location, for example s3fs for s3://",
+        ) from error
+    return fs, path

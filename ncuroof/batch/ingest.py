@@ -1,11 +1,15 @@
 """Loads reports into a dataset, a few per task, with the same code on one machine or a Dask cluster.
 
 A task reads reports, analyses those that the dataset does not have yet, and writes one file for each. There is no other state: a
-task that runs again, because its worker died or the program was killed, finds the file or writes it again.
+task that runs again, because its worker died or the program was killed, finds the file or writes it again. Workers are processes or
+threads on this machine, or those of a cluster.
 """
 
 from __future__ import annotations
 
+import contextlib
+import logging
+import os
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,11 +21,10 @@ from pathlib import Path, PurePath
 from typing import Any, Literal
 
 from ncuroof._version import __version__
-from ncuroof.batch.dataset import Dataset
-from ncuroof.batch.locations import file_system
-from ncuroof.batch.workers import Workers, connected
-from ncuroof.errors import ClusterError, NcuroofError, ReportAccessError, ReportNotFoundError
+from ncuroof.batch.dataset import Dataset, file_system
+from ncuroof.errors import ClusterError, MissingExtraError, NcuroofError, ReportAccessError, ReportNotFoundError
 from ncuroof.fleet import Origin, fleet_rows, of_source
+from ncuroof.ingest.many_reports import workers_start
 from ncuroof.ingest.stored import readable, sha256
 from ncuroof.reading import Reports, read
 from ncuroof.sidecars.counts import counts_path
@@ -29,6 +32,14 @@ from ncuroof.sidecars.counts import counts_path
 _CHUNK_BYTES = 1 << 20
 _MOST_REPORTS, _LEAST_TASKS = 8, 4
 """Most reports per task, and fewest tasks per worker thread (unless there are too few reports)."""
+
+_CONNECT_SECONDS = 20
+
+_ONE_THREAD = {"POLARS_MAX_THREADS": "1"}
+"""Environment of each worker process: several of them share the cores."""
+
+_LOOPBACK = "127.0.0.1"
+"""Address on which workers on this machine listen, so that no other machine can reach them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,3 +266,68 @@ def _failure(outcome: Outcome) -> Mapping[str, str]:
         "message": readable(outcome.message),
         "ncuroof_version": __version__,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Workers:
+    """Which workers to use.
+
+    Attributes:
+        scheduler: address of a Dask scheduler; None for workers on this machine.
+        n_workers: number of workers on this machine; None for one per core.
+        are_threads: whether workers on this machine are threads of this process, instead of processes.
+    """
+
+    scheduler: str | None = None
+    n_workers: int | None = None
+    are_threads: bool = False
+
+
+@contextmanager
+def connected(workers: Workers) -> Iterator[Any]:
+    """Yield a Dask client of the scheduler, or of workers on this machine that end with the block.
+
+    Raises:
+        ClusterError: the scheduler cannot be reached.
+        MissingExtraError: Dask is not installed.
+    """
+    try:
+        import distributed  # noqa: PLC0415  slow to import, and an optional dependency
+    except ImportError as error:
+        raise MissingExtraError(f"ingest needs Dask: {error}", hint="pip install 'ncuroof[fleet]'") from error
+    # A lost worker does not concern the user: its tasks are run again.
+    logging.getLogger("distributed.client").setLevel(logging.ERROR)
+    if workers.scheduler is None:
+        with contextlib.ExitStack() as ending:
+            with workers_start():
+                cluster = ending.enter_context(_cluster(workers))
+                client = ending.enter_context(distributed.Client(cluster, set_as_default=False))
+            yield client
+        return
+    try:
+        client = distributed.Client(workers.scheduler, timeout=_CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ClusterError(
+            f"{workers.scheduler}: cannot reach the Dask scheduler: {error}",
+            hint="start one with: dask scheduler; its address looks like tcp://HOST:8786",
+        ) from error
+    with client:
+        yield client
+
+
+def _cluster(workers: Workers) -> Any:
+    """Return a local Dask cluster, a context manager."""
+    import distributed  # noqa: PLC0415
+
+    n_workers = workers.n_workers or os.cpu_count() or 1
+    size = (1, n_workers) if workers.are_threads else (n_workers, 1)
+    return distributed.LocalCluster(
+        n_workers=size[0],
+        threads_per_worker=size[1],
+        processes=not workers.are_threads,
+        host=None if workers.are_threads else _LOOPBACK,
+        dashboard_address=f"{_LOOPBACK}:0",
+        worker_dashboard_address=f"{_LOOPBACK}:0",
+        silence_logs=logging.CRITICAL,
+        **({} if workers.are_threads else {"env": _ONE_THREAD}),
+    )

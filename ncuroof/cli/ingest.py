@@ -10,11 +10,9 @@ from collections.abc import Callable, Sequence
 
 import click
 
-from ncuroof.batch.dataset import Dataset
-from ncuroof.batch.ingest import Outcome
+from ncuroof.batch.dataset import Dataset, find_reports
+from ncuroof.batch.ingest import Outcome, Workers
 from ncuroof.batch.ingest import ingest as take_in
-from ncuroof.batch.locations import find_reports
-from ncuroof.batch.workers import Workers
 from ncuroof.cli.file_option import Location
 from ncuroof.cli.options import common, say
 from ncuroof.cli.plain_characters import echo

@@ -11,8 +11,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from ncuroof.batch.dataset import Dataset
-from ncuroof.batch.ingest import Outcome, Task, ingest, ingest_some
-from ncuroof.batch.workers import Workers
+from ncuroof.batch.ingest import Outcome, Task, Workers, ingest, ingest_some
 from ncuroof.errors import DatasetError
 from ncuroof.fleet.questions import overview
 from ncuroof.reading import Reports

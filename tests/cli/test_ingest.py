@@ -11,10 +11,8 @@ import fsspec
 import polars as pl
 import pytest
 
-from ncuroof.batch.dataset import Dataset
-from ncuroof.batch.ingest import ingest
-from ncuroof.batch.locations import find_reports
-from ncuroof.batch.workers import Workers
+from ncuroof.batch.dataset import Dataset, find_reports
+from ncuroof.batch.ingest import Workers, ingest
 from tests.cli.running import run_main
 from tests.support.many_reports import N_LAUNCHES, small_report, write_many
 
