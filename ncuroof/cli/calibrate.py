@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from ncuroof.cli.file_option import FileOrFolder
-from ncuroof.cli.options import common, say
-from ncuroof.cli.plain_characters import echo
+from ncuroof.cli.options import FileOrFolder, common, say
+from ncuroof.cli.streams import echo
 from ncuroof.errors import CalibrationError, MissingExtraError
 from ncuroof.present.output import write_whole
 

@@ -11,11 +11,8 @@ import click
 
 from ncuroof import read
 from ncuroof.analysis import Analysis
-from ncuroof.cli.file_option import STANDARD_OUTPUT, FileToRead, FileToWrite
-from ncuroof.cli.kept_inputs import keep_inputs
-from ncuroof.cli.options import common, say
-from ncuroof.cli.outputs import Outputs, written_as
-from ncuroof.cli.showing import warn
+from ncuroof.cli.options import STANDARD_OUTPUT, FileToRead, FileToWrite, common, keep_inputs, say
+from ncuroof.cli.outputs import Outputs, warn, written_as
 from ncuroof.comparison import Run, baseline_json, judge, parse_gate, parse_pair, read_baseline
 from ncuroof.comparison import compare as compared
 from ncuroof.comparison.history import history

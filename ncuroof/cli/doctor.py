@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ncuroof.cli.options import common
-from ncuroof.cli.plain_characters import echo
+from ncuroof.cli.streams import echo
 from ncuroof.collect.doctor import can_profile, examine, this_machine
 from ncuroof.ncu.settings import load_settings
 from ncuroof.wording import printable

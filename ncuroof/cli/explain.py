@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from ncuroof.cli.options import common
-from ncuroof.cli.plain_characters import echo
+from ncuroof.cli.streams import echo
 
 
 @click.command()

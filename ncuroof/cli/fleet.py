@@ -11,9 +11,7 @@ import click
 import polars as pl
 
 from ncuroof.batch.dataset import Dataset
-from ncuroof.cli.file_option import Location
-from ncuroof.cli.kept_inputs import keep_inputs
-from ncuroof.cli.options import common
+from ncuroof.cli.options import Location, common, keep_inputs
 from ncuroof.cli.outputs import Outputs, written_as
 from ncuroof.errors import QueryError
 from ncuroof.fleet.questions import across_gpus, by_time, changes, factors, overview

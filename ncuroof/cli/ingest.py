@@ -13,9 +13,8 @@ import click
 from ncuroof.batch.dataset import Dataset, find_reports
 from ncuroof.batch.ingest import Outcome, Workers
 from ncuroof.batch.ingest import ingest as take_in
-from ncuroof.cli.file_option import Location
-from ncuroof.cli.options import common, say
-from ncuroof.cli.plain_characters import echo
+from ncuroof.cli.options import Location, common, say
+from ncuroof.cli.streams import echo
 from ncuroof.errors import DatasetError, IngestIncompleteError
 from ncuroof.wording import counted, launches
 

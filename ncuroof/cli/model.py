@@ -1,31 +1,36 @@
-"""`ncuroof model`: a back-of-the-envelope roofline of an operation, before any code is written."""
+"""`ncuroof model`: a back-of-the-envelope roofline of an operation, before any code is written.
+
+Each operation is a command. Some options are shared by all of them, the others follow from the operation's model.
+"""
 
 from __future__ import annotations
 
+import re
 import textwrap
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
 
-from ncuroof.cli.model_options import (
-    DEFAULT_MACHINE,
-    default_dtype,
-    list_option,
-    own_options,
-    rate,
-    shared_options,
-    sizes_given,
-    time_ns,
-)
 from ncuroof.cli.options import common
-from ncuroof.cli.outputs import Outputs
-from ncuroof.cli.plain_characters import echo
+from ncuroof.cli.outputs import Outputs, written_as
+from ncuroof.cli.streams import echo
 from ncuroof.errors import ModelError
-from ncuroof.model.catalogue import Model, model_by_name, models
+from ncuroof.model.catalogue import Model, Parameter, model_by_name, models
+from ncuroof.model.study import sizes_of
 
 _HELP_WIDTH = 76
 _FULL_LINE = 100
 """A docstring line longer than this continues in the next, indented line; after a shorter one, that is a line of its own."""
+
+DEFAULT_MACHINE = "h100-sxm"
+FORMATS = ("term", "json", "md", "csv", "svg", "html")
+
+_NUMBER = r"([0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?)"
+_RATE = re.compile(rf"^{_NUMBER}\s*([kMGTPE]?)$")
+_FACTOR_BY_PREFIX = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15, "E": 1e18}
+_TIME = re.compile(rf"^{_NUMBER}\s*(ns|us|µs|ms|s)$")
+_NS_BY_UNIT = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 
 
 class _Operations(click.Group):
@@ -135,3 +140,172 @@ def _run(found: Model, outputs: Outputs, given: dict[str, Any]) -> None:
         )
     document = model_document(answered, achieved_flop_per_s=achieved[0], achieved_ns=achieved[1])
     outputs.write(lambda form: MODEL_FORMATS[form](document))
+
+
+def own_options(model: Model) -> list[click.Option]:
+    """Return an option per parameter of a model, except the operation's element type, which is a shared option."""
+    return [_option(each) for each in model.parameters if each.name != "dtype"]
+
+
+def _option(parameter: Parameter) -> click.Option:
+    flag = "--" + parameter.name.replace("_", "-")
+    text = parameter.help[:1].upper() + parameter.help[1:]
+    names = [flag, parameter.name]
+    if parameter.kind == "flag":
+        return click.Option(names, is_flag=True, help=text)
+    if parameter.kind == "choice":
+        choice = click.Choice(parameter.choices)
+        return click.Option(names, type=choice, default=parameter.default, show_default=True, help=text)
+    metavar = "SIZE" if parameter.kind == "size" else "TYPE"
+    return click.Option(names, metavar=metavar, help=text)
+
+
+def shared_options(run: Callable[[Outputs, dict[str, Any]], None]) -> Callable[..., None]:
+    """Return a command that calls `run`, with the options that all operations share."""
+
+    @click.option(
+        "--dtype",
+        multiple=True,
+        metavar="TYPE",
+        help="Element type: fp64, fp32, tf32, fp16, bf16, fp8, fp4, int8, … Repeatable.",
+    )
+    @click.option("--gpu", multiple=True, metavar="NAME", help=f"Machine; default: {DEFAULT_MACHINE}. Repeatable.")
+    @click.option(
+        "--precision",
+        metavar="NAME",
+        help="Compute roof for matrix products, e.g. fp32 for a kernel without tensor cores.",
+    )
+    @click.option(
+        "--link-bytes-per-s", metavar="RATE", help="Bandwidth between devices that share the work, e.g. 450G."
+    )
+    @click.option(
+        "--peak-flop-per-s", metavar="RATE", help="Peak rate to use instead of the data sheet's, e.g. a measured one."
+    )
+    @click.option(
+        "--bandwidth-bytes-per-s", metavar="RATE", help="Memory bandwidth to use instead of the data sheet's."
+    )
+    @click.option("--achieved-flop-per-s", metavar="RATE", help="Measured rate, to see how far below the roof it is.")
+    @click.option("--achieved-time", metavar="TIME", help="Measured time, e.g. 180us, instead of a rate.")
+    @written_as(*FORMATS)
+    @common()
+    def with_options(to: Outputs, /, **given: Any) -> None:  # a size may be called outputs
+        run(to, given)
+
+    return with_options
+
+
+def sizes_given(model: Model, given: Mapping[str, Any]) -> tuple[dict[str, Sequence[int]], dict[str, Any]]:
+    """Return the sizes and other arguments of a model from the command line: by position, as name=value, or as options.
+
+    Raises:
+        ModelError: a size is missing, given twice, unknown, or malformed.
+    """
+    texts: dict[str, str] = {}
+    places = [value for value in given["values"] if "=" not in value]
+    if len(places) > len(model.sizes):
+        raise ModelError(f"{model.name}: expected {len(model.sizes)} sizes, found {len(places)}", hint=_usage(model))
+    named = [value.split("=", 1) for value in given["values"] if "=" in value]
+    free = [
+        size
+        for size in model.sizes
+        if size not in {name.replace("-", "_") for name, _ in named} and given[size] is None
+    ]
+    pairs = [
+        *named,
+        *((name, str(given[name])) for name in _given_as_options(model, given)),
+        *zip(free, places, strict=False),
+    ]
+    if len(places) > len(free):
+        raise ModelError(f"{model.name}: a size is given twice", hint=_usage(model))
+    for name, text in pairs:
+        parameter = model.parameter(name)
+        if parameter is None or parameter.name == "dtype":
+            raise ModelError(f"{model.name}: no size is called {name!r}", hint=_usage(model))
+        if parameter.name in texts:
+            raise ModelError(f"{model.name}: {name} is given twice", hint=_usage(model))
+        texts[parameter.name] = text
+    missing = [size for size in model.sizes if size not in texts]
+    if missing:
+        raise ModelError(f"{model.name}: no value for {' and '.join(missing)}", hint=_usage(model))
+    return _sorted(model, texts, given)
+
+
+def _given_as_options(model: Model, given: Mapping[str, Any]) -> list[str]:
+    return [
+        each.name
+        for each in model.parameters
+        if each.kind in {"size", "dtype"} and each.name != "dtype" and given[each.name] is not None
+    ]
+
+
+def _sorted(
+    model: Model, texts: Mapping[str, str], given: Mapping[str, Any]
+) -> tuple[dict[str, Sequence[int]], dict[str, Any]]:
+    sizes: dict[str, Sequence[int]] = {}
+    options: dict[str, Any] = {}
+    for each in model.parameters:
+        if each.kind == "size" and each.name in texts:
+            sizes[each.name] = sizes_of(texts[each.name])
+        elif each.kind == "dtype" and each.name in texts:
+            options[each.name] = texts[each.name]
+        elif each.kind == "flag":
+            options[each.name] = given[each.name] or _is_on(texts.get(each.name))
+        elif each.kind == "choice":
+            options[each.name] = _chosen(each, texts.get(each.name) or given[each.name])
+    return sizes, options
+
+
+def _is_on(text: str | None) -> bool:
+    return text is not None and text.lower() in {"1", "true", "yes", "on"}
+
+
+def _chosen(parameter: Parameter, text: str) -> str:
+    if text not in parameter.choices:
+        raise ModelError(f"{parameter.name}: expected one of {', '.join(parameter.choices)}, found {text!r}")
+    return text
+
+
+def _usage(model: Model) -> str:
+    sizes = " ".join(size.upper() for size in model.sizes)
+    return f"usage: ncuroof model {model.name} {sizes}, or {model.sizes[0]}=…; --help for more"
+
+
+def default_dtype(model: Model) -> str:
+    """Return a model's default element type."""
+    parameter = model.parameter("dtype")
+    return str(parameter.default) if parameter is not None else "bf16"
+
+
+def list_option(values: Sequence[str]) -> tuple[str, ...]:
+    """Return the values of a repeatable option without duplicates."""
+    return tuple(dict.fromkeys(values))
+
+
+def rate(text: str | None, option: str) -> float | None:
+    """Return a rate, such as "3.35e12" or "3.35T", in base units.
+
+    Raises:
+        ModelError: it is malformed or not positive.
+    """
+    if text is None:
+        return None
+    found = _RATE.match(text.strip())
+    value = float(found[1]) * _FACTOR_BY_PREFIX[found[2]] if found else 0.0
+    if not 0 < value < float("inf"):
+        raise ModelError(f"{option}: expected a positive number, found {text!r}", hint="e.g. 3.35e12 or 3.35T")
+    return value
+
+
+def time_ns(text: str | None) -> float | None:
+    """Return a time, such as "180us" or "1.2ms", in ns.
+
+    Raises:
+        ModelError: it is malformed or not positive.
+    """
+    if text is None:
+        return None
+    found = _TIME.match(text.strip())
+    value = float(found[1]) * _NS_BY_UNIT[found[2]] if found else 0.0
+    if not 0 < value < float("inf"):
+        raise ModelError(f"--achieved-time: expected a time with a unit, found {text!r}", hint="e.g. 180us or 1.2ms")
+    return value

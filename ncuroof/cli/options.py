@@ -1,14 +1,21 @@
-"""Options that every command takes."""
+"""Options and types of parameters that several commands share.
+
+Types for paths refuse empty ones and keep what pathlib loses: "out/", and "./-" for a file "-". A command does not overwrite its
+own inputs, even with --force.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from ncuroof.cli.plain_characters import echo
+from ncuroof.cli.streams import echo
+from ncuroof.errors import OutputError
+from ncuroof.sidecars.counts import counts_path
 from ncuroof.wording import printable
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -25,6 +32,8 @@ _FLAGS_AND_HELP = {
 _OPPOSED = {"quiet", "verbose"}
 _GIVEN = f"{__name__}.given"
 """Key of the flags that were given, in what contexts of click share."""
+
+STANDARD_OUTPUT = "-"
 
 
 def common(*read: str) -> Callable[[Command], Command]:
@@ -66,3 +75,93 @@ def say(message: str) -> None:
 def wants_color(*, no_color: bool) -> bool | None:
     """Return False if the user refuses colour, None to let the terminal decide."""
     return False if no_color or os.environ.get("NO_COLOR") else None
+
+
+def keep_inputs(outputs: Iterable[str | Path | None], inputs: Iterable[Path]) -> None:
+    """Refuse outputs that are inputs: the same file, also through a link, a report's counts, or a file in an input folder.
+
+    Raises:
+        OutputError: an output is an input; nothing has been written.
+    """
+    read = [path for named in inputs if named.name for path in (named, counts_path(named))]
+    for output in (Path(name) for name in outputs if name not in (None, STANDARD_OUTPUT)):
+        if any(_is_same_or_within(output, path) for path in read):
+            raise OutputError(
+                f"{output}: is an input of this command and would be overwritten",
+                hint="choose another name; --force never overwrites an input",
+            )
+
+
+def _is_same_or_within(output: Path, path: Path) -> bool:
+    try:
+        if path.is_dir():
+            return output.exists() and path.resolve() in output.resolve().parents
+        return output.samefile(path)
+    except (OSError, ValueError):  # one of them does not exist, or cannot be a path
+        return False
+
+
+class FileToRead(click.Path):
+    """A path of a file to read; whether it can be read is found out, and told, by what reads it."""
+
+    def __init__(self) -> None:
+        super().__init__(readable=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path."""
+        return super().convert(_not_empty(self, value, param, ctx), param, ctx)
+
+
+class Location(click.types.StringParamType):
+    """A path, pattern or URL, unchanged."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value."""
+        return _not_empty(self, value, param, ctx)
+
+
+class FileToWrite(click.Path):
+    """A path of a file to write, or the string "-" for standard output."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path, or STANDARD_OUTPUT.
+
+        Raises:
+            OutputError: the value ends in a slash.
+        """
+        if _names_folder(value):
+            raise OutputError(
+                f"{value}: expected a file, found a folder's name", hint=f"name a file in it: {value}NAME"
+            )
+        return value if value == STANDARD_OUTPUT else super().convert(_not_empty(self, value, param, ctx), param, ctx)
+
+
+class FileOrFolder(click.Path):
+    """A path of a file to write, or of an existing folder."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the path.
+
+        Raises:
+            OutputError: the value ends in a slash, and there is no such folder.
+        """
+        if _names_folder(value) and not Path(value).is_dir():
+            raise OutputError(f"{value}: no such folder", hint=f"create it: mkdir -p {value}")
+        return super().convert(_not_empty(self, value, param, ctx), param, ctx)
+
+
+def _names_folder(value: Any) -> bool:
+    return str(value).endswith(("/", os.sep))
+
+
+def _not_empty(kind: click.ParamType[Any], value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+    """Return the value; an empty one, such as an unset variable in quotes, is a usage error: pathlib would read it as "here"."""
+    if str(value) == "":
+        kind.fail("expected a path, found an empty one", param, ctx)
+    return value

@@ -1,4 +1,4 @@
-"""Where a command's result goes: one rule for all commands with several formats.
+"""Where a command's result goes, by one rule for all commands, and how an analysis is shown.
 
 A file's suffix sets its format; `--format` sets that of standard output, and of files whose suffix sets none. The result goes to
 standard output if no file is named, and for `-o -`.
@@ -7,6 +7,7 @@ standard output if no file is named, and for `-o -`.
 from __future__ import annotations
 
 import functools
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,9 +15,14 @@ from typing import Any
 
 import click
 
-from ncuroof.cli.file_option import STANDARD_OUTPUT, FileToWrite
-from ncuroof.cli.plain_characters import echo
-from ncuroof.cli.standard_output import check_standard_output
+from ncuroof.analysis import Analysis
+from ncuroof.cli.options import STANDARD_OUTPUT, FileToWrite, say, wants_color
+from ncuroof.cli.streams import check_standard_output, echo
+from ncuroof.errors import OutputError
+from ncuroof.present import write
+from ncuroof.present.output import page_beside
+from ncuroof.reading import Reports
+from ncuroof.wording import printable
 
 _TEXT, _BINARY = "term", "parquet"
 
@@ -126,3 +132,36 @@ def _chosen(names: Sequence[Path | str], form: str | None, formats: Sequence[str
             f"--format {form} applies to no output: each file's suffix sets another; add -o - for standard output"
         )
     return Outputs(files, (form or _TEXT) if is_printed else None, not names and form is None, force)
+
+
+def warn(found: Reports, analysis: Analysis) -> None:
+    """Print warnings about the files on standard error: repeated or damaged reports, dropped counters."""
+    for repeated, first in found.repeated:
+        say(f"warning: {repeated} has the same content as {first}: its kernels are counted once")
+    for raw in found.raw:
+        if raw.damage is not None:
+            say(f"warning: {raw.file} is damaged: {raw.damage}")
+        for line in raw.warnings:
+            say(f"warning: {raw.file}: {line}")
+    for dropped in analysis.measurements.dropped:
+        say(f"warning: {dropped}; the counter is left out")
+
+
+def show_summary(analysis: Analysis, *, no_color: bool) -> None:
+    """Print the summary on standard output."""
+    from ncuroof.present.texts.terminal import print_summary  # noqa: PLC0415
+
+    print_summary(analysis, color=wants_color(no_color=no_color))
+
+
+def write_page(analysis: Analysis, report: Path, *, force: bool) -> None:
+    """Write the page beside a report and print its path.
+
+    Raises:
+        OutputError: the page cannot be written, or would replace a file that ncuroof did not write.
+    """
+    try:
+        page = write(analysis, page_beside(report, is_part=analysis.selection is not None), "html", force=force)
+    except OutputError as error:
+        raise OutputError(str(error), hint=f"ncuroof report {shlex.quote(str(report))} -o other.html") from error
+    echo(f"page: {printable(str(page))}")

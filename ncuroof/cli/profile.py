@@ -12,15 +12,27 @@ from typing import Any
 
 import click
 
-from ncuroof.cli.file_option import STANDARD_OUTPUT, FileOrFolder, FileToRead, FileToWrite
-from ncuroof.cli.kept_inputs import keep_inputs
-from ncuroof.cli.options import Command, common, say
-from ncuroof.cli.recorded import holds_kernel, show_recorded
-from ncuroof.cli.remote_plan import write_remote_plan
-from ncuroof.cli.report_path import in_a_place_of_its_own, page_to_be, wanted_report
+from ncuroof.cli.options import (
+    STANDARD_OUTPUT,
+    Command,
+    FileOrFolder,
+    FileToRead,
+    FileToWrite,
+    common,
+    keep_inputs,
+    say,
+)
+from ncuroof.cli.recorded import (
+    holds_kernel,
+    in_a_place_of_its_own,
+    page_to_be,
+    plan_lines,
+    show_recorded,
+    wanted_report,
+    write_remote_plan,
+)
 from ncuroof.collect.doctor import this_machine
 from ncuroof.collect.plan import plan_collection
-from ncuroof.collect.plan_in_words import plan_lines
 from ncuroof.collect.preflight import preflight
 from ncuroof.collect.processes import interrupted_by_signals
 from ncuroof.collect.programs import NamedPython, Program, find_program, python_named_in, python_of_scripts

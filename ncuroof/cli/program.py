@@ -15,8 +15,7 @@ import click
 
 from ncuroof._version import __version__
 from ncuroof.cli.options import EXIT_INTERRUPTED, common, say
-from ncuroof.cli.plain_characters import echo, replace_what_cannot_be_encoded
-from ncuroof.cli.standard_output import ClosedOutput, refuse_where_closed
+from ncuroof.cli.streams import ClosedOutput, echo, refuse_where_closed, replace_what_cannot_be_encoded
 from ncuroof.errors import NcuroofError
 
 _N_OBJECTS_BETWEEN_SEARCHES = 100_000

@@ -6,11 +6,8 @@ from pathlib import Path
 
 import click
 
-from ncuroof.cli.file_option import FileToRead, FileToWrite
-from ncuroof.cli.kept_inputs import keep_inputs
-from ncuroof.cli.options import common, say
-from ncuroof.cli.plain_characters import echo
-from ncuroof.cli.standard_output import check_standard_output
+from ncuroof.cli.options import FileToRead, FileToWrite, common, keep_inputs, say
+from ncuroof.cli.streams import check_standard_output, echo
 from ncuroof.errors import OutputError
 from ncuroof.ingest.open_report import report_content
 from ncuroof.ingest.redaction.redact import KEEPABLE, Redaction

@@ -9,13 +9,9 @@ from typing import TYPE_CHECKING
 import click
 
 from ncuroof import read
-from ncuroof.cli.file_option import FileToRead
-from ncuroof.cli.kept_inputs import keep_inputs
-from ncuroof.cli.options import common, say
-from ncuroof.cli.outputs import Outputs, written_as
-from ncuroof.cli.progress import reading_progress
-from ncuroof.cli.showing import show_summary, warn, write_page
-from ncuroof.cli.standard_output import files_hold_result
+from ncuroof.cli.options import FileToRead, common, keep_inputs, say
+from ncuroof.cli.outputs import Outputs, show_summary, warn, write_page, written_as
+from ncuroof.cli.streams import files_hold_result, reading_progress
 from ncuroof.ingest import READERS, ReaderName, available_cores
 from ncuroof.present import FORMATS, render, write
 from ncuroof.present.output import page_beside

@@ -8,11 +8,8 @@ from pathlib import Path
 import click
 
 from ncuroof import read
-from ncuroof.cli.file_option import FileToRead
-from ncuroof.cli.kept_inputs import keep_inputs
-from ncuroof.cli.options import common
-from ncuroof.cli.outputs import Outputs, written_as
-from ncuroof.cli.showing import warn
+from ncuroof.cli.options import FileToRead, common, keep_inputs
+from ncuroof.cli.outputs import Outputs, warn, written_as
 from ncuroof.present.analysed import Record
 from ncuroof.present.documents.json_text import json_text
 from ncuroof.present.documents.projection import projection_document

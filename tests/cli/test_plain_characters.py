@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from ncuroof.cli.plain_characters import ERRORS, replace_what_cannot_be_encoded
+from ncuroof.cli.streams import ERRORS, replace_what_cannot_be_encoded
 from tests.support.patience import PATIENCE_S
 
 

@@ -9,7 +9,7 @@ import pytest
 import zstandard
 
 import ncuroof
-from ncuroof.cli.progress import reading_progress
+from ncuroof.cli.streams import reading_progress
 from ncuroof.errors import ReportAccessError, ReportEmptyError, ReportNotFoundError
 from ncuroof.ingest import many_reports, open_report, open_reports, stored
 from ncuroof.metrics import selection
@@ -129,7 +129,7 @@ def test_a_frame_that_wants_gigabytes_before_its_first_byte_is_refused(tmp_path:
 
 
 def test_progress_is_for_terminals(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("ncuroof.cli.progress._FIRST_AFTER_S", -1)
+    monkeypatch.setattr("ncuroof.cli.streams._FIRST_AFTER_S", -1)
     for is_terminal, quiet in ((False, False), (True, True)):
         monkeypatch.setattr("sys.stderr.isatty", lambda is_terminal=is_terminal: is_terminal, raising=False)
         with reading_progress(quiet=quiet) as tell:
