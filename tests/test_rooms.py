@@ -1,9 +1,10 @@
-"""The rooms: imports point along the flow or into the shared words, heavy modules load late, files stay small."""
+"""The rooms: imports point along the flow or into the shared words, heavy modules load late, files are neither long nor crumbs."""
 
 from __future__ import annotations
 
 import ast
 import sys
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -36,6 +37,8 @@ BEFORE_EDGE = {"collect": {"collect", "ncu", "sidecars"}}
 
 HEAVY = {"torch", "pandas", "plotly", "ncu_report", "pyarrow", "zstandard", "google", "dask", "distributed", "fsspec"}
 MAX_LINES = 500
+MIN_LINES = 80
+"""A module with fewer lines and a single user is part of that user."""
 
 
 @dataclass(frozen=True)
@@ -177,7 +180,30 @@ def test_the_runner_needs_the_standard_library_alone() -> None:
 
 @pytest.mark.parametrize("path", MODULES, ids=IDS)
 def test_files_stay_small(path: Path) -> None:
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+    assert _n_lines(path) <= MAX_LINES
+
+
+@pytest.mark.parametrize("path", [path for path in MODULES if path.name not in {"__init__.py", "__main__.py"}], ids=str)
+def test_a_small_module_has_several_users(path: Path) -> None:
+    if _room(path) == "cli" or path.parent == PACKAGE / "collect/runner":
+        return  # commands, and files that the runner loads by name
+    module = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+    assert _n_lines(path) >= MIN_LINES or len(_users()[module]) > 1, f"{module} belongs to {_users()[module]}"
+
+
+def _n_lines(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+@cache
+def _users() -> dict[str, set[str]]:
+    """Return by which files of the package each module is imported."""
+    users = defaultdict(set)
+    for path in MODULES:
+        for found in _imports(path):
+            for module in (found.module, *(f"{found.module}.{name}" for name in found.names)):
+                users[module].add(str(path.relative_to(PACKAGE)))
+    return users
 
 
 @pytest.mark.parametrize(
