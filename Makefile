@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-all lint types unit torch bench fixtures record lowest clean
+.PHONY: help setup demo test test-all lint types unit torch bench digests fixtures record lowest clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -52,6 +52,10 @@ torch: $(READY)  ## add PyTorch, so that the tests of ncuroof.torch run too
 
 bench: $(READY)  ## benchmarks, as ratios measured side by side
 	$(RUN)/python -m benchmarks
+
+digests: $(READY)  ## digests of every output, to compare two commits by (FILE=out/digests.txt; ARGS='--only PATTERN …')
+	@mkdir -p out
+	$(RUN)/python -m tools.output_digests write $(or $(FILE),out/digests.txt) $(ARGS)
 
 fixtures: $(READY)  ## write the simulated report again
 	$(RUN)/python -m tests.support.demo
