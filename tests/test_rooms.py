@@ -60,7 +60,14 @@ class Import:
 
 
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if "_data" not in path.parts)
-IDS = [str(path.relative_to(PACKAGE)) for path in MODULES]
+
+
+def _named(path: Path) -> str:
+    return str(path.relative_to(PACKAGE))
+
+
+def _all_imports() -> Iterator[tuple[Path, Import]]:
+    return ((path, found) for path in MODULES for found in _imports(path))
 
 
 def _room(path: Path) -> str:
@@ -116,16 +123,14 @@ def test_the_rooms_are_those_of_the_flow() -> None:
     assert files <= {*WORDS, "analysis", "reading", "__init__", "__main__"}
 
 
-@pytest.mark.parametrize("path", MODULES, ids=IDS)
-def test_imports_point_along_the_flow(path: Path) -> None:
-    room = _room(path)
-    if room in WITH_ALL_ROOMS or room in {"__init__", "__main__"}:
-        return
-    upstream = set(FLOW[: FLOW.index(room) + 1]) if room in FLOW else BEFORE_EDGE.get(room, set())
-    for found in _imports(path):
-        if room == "analysis" or not found.room:
+def test_imports_point_along_the_flow() -> None:
+    for path in MODULES:
+        room = _room(path)
+        if room in WITH_ALL_ROOMS or room in {"__init__", "__main__"}:
             continue
-        assert found.room in upstream | WORDS, f"{found.module} is not before {room}"
+        upstream = set(FLOW[: FLOW.index(room) + 1]) if room in FLOW else BEFORE_EDGE.get(room, set())
+        for found in _imports(path):
+            assert not found.room or found.room in upstream | WORDS, f"{_named(path)}: {found.module} is not before it"
 
 
 def test_imports_among_the_folders_of_a_room_go_one_way() -> None:
@@ -142,31 +147,31 @@ def test_imports_among_the_folders_of_a_room_go_one_way() -> None:
                 assert order.index(rest[0]) <= order.index(inside[0]), f"{path.name}: {found.module} is not before it"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=IDS)
-def test_only_the_chain_and_the_command_line_know_the_chain(path: Path) -> None:
-    if _room(path) in {"cli", "__init__", "__main__"}:
-        return
-    known = {"batch": WITH_ALL_ROOMS - {"cli"}, "reading": {"reading", "analysis"}}.get(_room(path), {_room(path)})
-    unknown = (WITH_ALL_ROOMS | EDGE) - known
-    assert all(found.room not in unknown for found in _imports(path))
+def test_only_the_chain_and_the_command_line_know_the_chain() -> None:
+    for path in MODULES:
+        room = _room(path)
+        if room in {"cli", "__init__", "__main__"}:
+            continue
+        known = {"batch": WITH_ALL_ROOMS - {"cli"}, "reading": {"reading", "analysis"}}.get(room, {room})
+        for found in _imports(path):
+            assert found.room not in (WITH_ALL_ROOMS | EDGE) - known, f"{_named(path)} imports {found.module}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=IDS)
-def test_another_modules_underscore_names_stay_there(path: Path) -> None:
-    for found in _imports(path):
+def test_another_modules_underscore_names_stay_there() -> None:
+    for path, found in _all_imports():
         if not found.module.startswith("ncuroof"):
             continue
         private = [name for name in found.names if name.startswith("_") and not name.endswith("__")]
         private += [part for part in found.module.split(".") if part.startswith("_") and part != "_version"]
-        assert not private, f"{private} of {found.module}"
+        assert not private, f"{_named(path)} imports {private} of {found.module}"
 
 
-@pytest.mark.parametrize("path", MODULES, ids=IDS)
-def test_heavy_modules_are_imported_where_they_are_used(path: Path) -> None:
-    heavy = HEAVY - {"torch"} if _room(path) == "torch" and path.name != "__init__.py" else HEAVY
-    for found in _imports(path):
+def test_heavy_modules_are_imported_where_they_are_used() -> None:
+    for path, found in _all_imports():
+        heavy = HEAVY - {"torch"} if _room(path) == "torch" and path.name != "__init__.py" else HEAVY
         is_heavy = found.module.split(".")[0] in heavy
-        assert not (is_heavy and found.is_at_module_level and not found.is_for_types), found.module
+        is_at_once = is_heavy and found.is_at_module_level and not found.is_for_types
+        assert not is_at_once, f"{_named(path)} imports {found.module} at its top"
 
 
 def test_the_runner_needs_the_standard_library_alone() -> None:
@@ -178,17 +183,18 @@ def test_the_runner_needs_the_standard_library_alone() -> None:
             )
 
 
-@pytest.mark.parametrize("path", MODULES, ids=IDS)
-def test_files_stay_small(path: Path) -> None:
-    assert _n_lines(path) <= MAX_LINES
+def test_files_stay_small() -> None:
+    assert [_named(path) for path in MODULES if _n_lines(path) > MAX_LINES] == []
 
 
-@pytest.mark.parametrize("path", [path for path in MODULES if path.name not in {"__init__.py", "__main__.py"}], ids=str)
-def test_a_small_module_has_several_users(path: Path) -> None:
-    if _room(path) == "cli" or path.parent == PACKAGE / "collect/runner":
-        return  # commands, and files that the runner loads by name
-    module = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
-    assert _n_lines(path) >= MIN_LINES or len(_users()[module]) > 1, f"{module} belongs to {_users()[module]}"
+def test_a_small_module_has_several_users() -> None:
+    for path in MODULES:
+        if path.name in {"__init__.py", "__main__.py"}:
+            continue
+        if _room(path) == "cli" or path.parent == PACKAGE / "collect/runner":
+            continue  # commands, and files that the runner loads by name
+        module = ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+        assert _n_lines(path) >= MIN_LINES or len(_users()[module]) > 1, f"{module} belongs to {_users()[module]}"
 
 
 def _n_lines(path: Path) -> int:
