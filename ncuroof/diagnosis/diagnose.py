@@ -287,10 +287,14 @@ def _spread(
     ids: pl.Series, table: pl.DataFrame, prefix: str, key: str, names: Sequence[str], values: Sequence[str]
 ) -> Iterator[pl.Series]:
     """Yield a column per name and value of a long table, in the kernels' order; a single value is left out of the column's name."""
-    rows_by_name = table.select("id", key, *values).partition_by(key, as_dict=True)
+    # One pivot and one join: a join per name took a tenth of the time of a small report.
+    wide = ids.to_frame().join(
+        table.pivot(key, index="id", values=list(values)), on="id", how="left", maintain_order="left"
+    )
+    is_single = len(values) == 1
     for name in names:
-        rows = rows_by_name.get((name,))
-        found = None if rows is None else ids.to_frame().join(rows, on="id", how="left", maintain_order="left")
         for value in values:
-            column = pl.repeat(None, len(ids), dtype=table.schema[value], eager=True) if found is None else found[value]
-            yield column.alias(f"{prefix}.{name}.{value}" if len(values) > 1 else f"{prefix}.{name}")
+            pivoted = name if is_single else f"{value}_{name}"
+            found = wide.get_column(pivoted, default=None)
+            column = pl.Series([None] * len(ids), dtype=table.schema[value]) if found is None else found
+            yield column.alias(f"{prefix}.{name}" if is_single else f"{prefix}.{name}.{value}")
