@@ -18,6 +18,9 @@ from ncuroof.analysis import Analysis
 from ncuroof.present import render
 from tests.support import demo
 
+pytestmark = pytest.mark.long  # each test is an analysis of its own
+
+
 COPIES: list[Callable[[Any], Any]] = [lambda each: pickle.loads(pickle.dumps(each)), copy.copy, copy.deepcopy]
 BY_WAY = pytest.mark.parametrize("copied", COPIES, ids=["pickle", "copy", "deepcopy"])
 

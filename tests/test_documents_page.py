@@ -51,6 +51,7 @@ def _has(path: str, listed: set[str]) -> bool:
     return any(each == path or each.startswith((f"{path}>", f"{path}[]")) for each in listed)
 
 
+@pytest.mark.long
 def test_every_schema_has_a_section(real) -> None:
     assert set(SECTIONS) == set(real)
 

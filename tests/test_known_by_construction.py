@@ -16,6 +16,9 @@ from tests.support.constructed_counters import GROUPS, kernel
 from tests.support.constructed_gpus import GPUS
 from tests.support.report_writer import write_report
 
+pytestmark = pytest.mark.long  # each test is an analysis of its own
+
+
 FP64, FP32, FP16 = (1e6, 2e6, 3e6), (4e8, 5e8, 6e8), (7e6, 8e6, 9e6)
 FP32_PACKED = (1e7, 2e7, 3e7)
 DRAM_READ, DRAM_WRITE = 2**24, 2**20

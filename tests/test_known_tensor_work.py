@@ -15,6 +15,9 @@ from tests.support.constructed_gpus import GPUS
 from tests.support.constructed_tensor import PIPE_TENSOR
 from tests.support.report_writer import Kernel, write_report
 
+pytestmark = pytest.mark.long  # each test is an analysis of its own
+
+
 OPERATIONS = 3 * 2**30
 DURATION_NS = 100_000_000
 CLOCK_FRAC = 0.75
@@ -146,7 +149,6 @@ def test_a_path_counts_once_in_its_precision_and_under_its_own_roof(
     assert entry["frac"] == pytest.approx(OPERATIONS / (peak * DURATION_NS / 1e9), rel=1e-12)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("gpu", GPUS)
 def test_paths_of_a_precision_add_up(gpu: str, analyse: Analyse) -> None:
     # 1, 2, 3, … times 2^20, so that a path which is counted twice or not at all cannot hide.
@@ -169,7 +171,6 @@ def test_the_sums_that_stand_beside_their_parts_do_not_add_to_them(gpu: str, ana
         assert sum(done(work).values()) == pytest.approx(len(parts) * OPERATIONS, rel=1e-12)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("gpu", GPUS_WITH_SUMS)
 def test_a_sum_alone_is_the_work_and_has_the_dense_roof_of_its_fastest_part(gpu: str, analyse: Analyse) -> None:
     part = GPUS[gpu]
@@ -193,7 +194,6 @@ def test_a_sum_alone_is_the_work_and_has_the_dense_roof_of_its_fastest_part(gpu:
 WITH_SPARSITY = [gpu for gpu, paths in PATHS_BY_GPU.items() if any(path.endswith("_sparsity_on") for path in paths)]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("gpu", WITH_SPARSITY)
 def test_sums_over_sparsity_do_not_add_to_their_parts(gpu: str, analyse: Analyse) -> None:
     pairs = [path.removesuffix("_sparsity_on") for path in PATHS_BY_GPU[gpu] if path.endswith("_sparsity_on")]
@@ -212,7 +212,6 @@ def test_sums_over_sparsity_do_not_add_to_their_parts(gpu: str, analyse: Analyse
         assert done(work) == pytest.approx({dense: OPERATIONS, f"{dense}_sparse": 2 * OPERATIONS}, rel=1e-12)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("gpu", GPUS)
 def test_realtime_twins_count_nothing(gpu: str, analyse: Analyse) -> None:
     paths = PATHS_BY_GPU[gpu]

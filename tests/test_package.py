@@ -151,6 +151,7 @@ def test_the_wheel_names_its_license_and_program(wheel: Path) -> None:
     assert str(ROOT) not in metadata
 
 
+@pytest.mark.long
 def test_an_installed_wheel_finds_its_data_and_reports(wheel: Path, tmp_path: Path) -> None:
     place = tmp_path / "installed"
     venv.create(place, with_pip=False, symlinks=True)

@@ -113,6 +113,7 @@ def test_the_page_is_named_after_any_report(tmp_path: Path, name: str) -> None:
 # ---- formats -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["html", "json", "md", "csv", "parquet", "term"])
 def test_a_dash_is_standard_output_and_gives_what_a_file_would_hold(
     report: Path, capfdbinary: pytest.CaptureFixture[bytes], form: str
@@ -263,6 +264,7 @@ def test_a_page_with_a_hostile_name_is_announced_harmlessly(tmp_path: Path, capf
 # ---- streams that are closed, full, or no terminal ---------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "arguments", [[], ["-o", "-"], ["-o", "-", "--format", "json"], ["-o", "-", "--format", "csv"]]
 )
@@ -296,6 +298,7 @@ def test_a_full_standard_output_is_one_line_and_exit_1(small: Path, arguments: l
     assert done.returncode == 1
 
 
+@pytest.mark.long
 def test_closed_streams_are_no_defect(small: Path) -> None:
     run = f"{sys.executable} -m ncuroof report {small}"
     for redirection, code in (
@@ -328,6 +331,7 @@ def test_standard_input_is_not_read(capfd: pytest.CaptureFixture[str]) -> None:
     _assert_one_error(capfd, "-: a report cannot be read from standard input")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "environment", "has_escapes"),
     [([], {}, True), (["--no-color"], {}, False), ([], {"NO_COLOR": "1"}, False), ([], {"TERM": "dumb"}, False)],
@@ -454,6 +458,7 @@ def test_a_signal_while_reports_are_read_exits_130(name: str, request: pytest.Fi
     assert list(report.parent.iterdir()) == [report]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("flags", [["--quiet", "report"], ["report", "--quiet"], ["-q", "report"]])
 def test_flags_hold_before_and_after_the_command(tmp_path: Path, flags: list[str]) -> None:
     report = tmp_path / "cut.ncu-rep"

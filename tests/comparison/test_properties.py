@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 import polars as pl
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,6 +30,7 @@ _RUNS = st.lists(_LAUNCHES, min_size=1, max_size=25)
 _GATES = [parse_gate(text) for text in ("time:+0%", "kernel(.*).time:+0%")]
 
 
+@pytest.mark.long
 @settings(max_examples=30)
 @given(_RUNS, st.integers(0, 2**32))
 def test_a_run_is_like_itself_in_any_order(launches: list[dict[str, Any]], seed: int) -> None:
@@ -45,6 +47,7 @@ def test_a_run_is_like_itself_in_any_order(launches: list[dict[str, Any]], seed:
         assert all(result.has_passed for result in judge(_GATES, compare(side, side)))
 
 
+@pytest.mark.long
 @settings(max_examples=30)
 @given(_RUNS, _RUNS)
 def test_every_group_has_exactly_one_place(old: list[dict[str, Any]], new: list[dict[str, Any]]) -> None:

@@ -16,6 +16,9 @@ from tests.support.constructed_counters import counters
 from tests.support.judged import gains, judged
 from tests.support.raw import raw_report
 
+pytestmark = pytest.mark.long  # each test is an analysis of its own
+
+
 RULES = load_rules()
 ELAPSED = ".avg.pct_of_peak_sustained_elapsed"
 

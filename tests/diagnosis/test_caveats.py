@@ -763,6 +763,7 @@ def test_caveat_does_not_hold_where_one_of_its_counters_is_missing(name: str, nu
         assert name not in judge(launch)["caveats"], launch
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "number"), [(name, n) for name, n in EACH if TRIOS[name][n].needs])
 def test_caveat_does_not_hold_in_a_report_that_knows_none_of_its_counters(name: str, number: int) -> None:
     each = TRIOS[name][number]

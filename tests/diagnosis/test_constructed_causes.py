@@ -12,6 +12,9 @@ from tests.support.constructed import Accesses, Described
 from tests.support.constructed_counters import counters
 from tests.support.judged import gains, judged
 
+pytestmark = pytest.mark.long  # each test is an analysis of its own
+
+
 RULES = load_rules()
 _HMMA, _HGMMA = "op_hmma_src_bf16_dst_fp32_sparsity_off", "op_hgmma_src_bf16_dst_fp32_sparsity_off"
 _ADA_FP32, _ADA_FP16 = (f"src_fp16_dst_{accumulator}_sparsity_off" for accumulator in ("fp32", "fp16"))

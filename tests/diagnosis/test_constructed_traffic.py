@@ -12,6 +12,9 @@ from tests.support.constructed_counters import counters
 from tests.support.judged import MORE, gains, judged
 from tests.support.raw import raw_report
 
+pytestmark = pytest.mark.long  # each test is an analysis of its own
+
+
 # ---- sectors that are taken in parts ----------------------------------------------------------------------------------------
 
 # Two loads of 16 bytes take a sector each: the second finds it in L1. 268 MB in 150 µs are 37 % of an H200's DRAM.

@@ -179,6 +179,7 @@ def test_the_basis_of_a_gain_names_what_the_report_does_not_tell() -> None:
     assert finding.basis(kernel | {"recoverable_ns": None}, 950.0, str) == rests_on
 
 
+@pytest.mark.long
 def test_only_what_moves_the_roofline_gives_more_than_lies_above_it() -> None:
     units = (
         "utilisation.memory",

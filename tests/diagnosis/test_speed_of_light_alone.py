@@ -9,6 +9,9 @@ import pytest
 from ncuroof.reading import Reports
 from tests.support.raw import raw_report
 
+pytestmark = pytest.mark.long  # each test is an analysis of its own
+
+
 PCT = ".avg.pct_of_peak_sustained_elapsed"
 MEMORY, COMPUTE = f"gpu__compute_memory_throughput{PCT}", f"sm__throughput{PCT}"
 STAGE, LSU = f"l1tex__data_pipe_lsu_wavefronts{PCT}", f"sm__inst_executed_pipe_lsu{PCT}"

@@ -87,6 +87,7 @@ def test_threads_that_can_differ_otherwise_are_not_judged(opcode: int) -> None:
     assert unread_in(read(TID_X) + instruction(CALL_NEARBY), AMPERE) is not None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("opcode", [0x23C, 0x237, 0x23F, 0x27A, 0x83B, 0x989])  # HMMA, IMMA, DMMA, QMMA, LDSM, SHFL
 def test_threads_of_a_warp_can_differ_by_their_lane(opcode: int, tmp_path: Path) -> None:
     code = read(TID_Y) + read(CTAID_X) + instruction(opcode)

@@ -8,6 +8,8 @@ from ncuroof.metrics import measure
 from ncuroof.metrics.catalogue import load_catalogue
 from tests.support.raw import raw_report
 
+pytestmark = pytest.mark.long  # each test is an analysis of its own
+
 
 def value(quantity: str, counters: dict[str, float]) -> float | None:
     found = measure([raw_report(counters)]).kernels[quantity].item()

@@ -44,6 +44,7 @@ def _shape(markdown: str) -> list[str]:
     return [f"{line[:1]} {len(_BAR.findall(line))}" for line in markdown.splitlines()]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_names_do_not_change_the_shape(tmp_path: Path, text: str) -> None:
     markdown = _markdown(tmp_path, text)

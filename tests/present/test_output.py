@@ -279,6 +279,7 @@ def test_json_is_the_document(analysis: Analysis) -> None:
     assert json.loads(render(analysis, "json")) == json.loads(json.dumps(analysis.to_dict()))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", FORMATS)
 def test_the_same_report_gives_the_same_bytes(analysis: Analysis, form: str) -> None:
     again = ncuroof.read(demo.REPORT).analyse()

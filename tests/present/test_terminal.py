@@ -85,6 +85,7 @@ def test_the_demo_fits_80_columns_and_says_the_essentials(analysis: Analysis) ->
         assert essential in text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_kernel_names_fit_and_do_not_act(tmp_path: Path, name: str) -> None:
     known = kernel(replace(demo.PLANTED[-3].kernel, name=name))
@@ -93,6 +94,7 @@ def test_hostile_kernel_names_fit_and_do_not_act(tmp_path: Path, name: str) -> N
     assert "4 launches" in text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE.keys())
 def test_hostile_sessions_fit_and_do_not_act(tmp_path: Path, name: str) -> None:
     session = Session(ncu_version=name, command_line=name, devices=(Device(0, name),), processes=((4242, name),))

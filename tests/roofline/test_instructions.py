@@ -100,6 +100,7 @@ def test_a_table_that_is_not_bandwidth_is_refused() -> None:
         place_instructions(executed(1), bandwidth_table().drop("level"))
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @given(st.floats(1, 3.9e4), st.floats(1e6, 1e14), st.floats(1.001, 1e3))
 def test_what_is_below_both_peaks_is_below_its_roof(n_instructions: float, traffic: float, room: float) -> None:
@@ -127,6 +128,7 @@ def test_instructions_come_from_the_first_counter_there_is(counters: dict[str, f
     assert kernels_with(**counters)["instructions.warp_executed"][0] == pytest.approx(8000)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("gpu", GPUS)
 @pytest.mark.parametrize("without", [(), ("source_counters",), ("source_counters", "compute_workload")])
 def test_an_integer_kernel_has_a_place_on_every_architecture(

@@ -207,6 +207,7 @@ ANYWHERE = ("same", "same@990MHz", "a100-sxm-80gb", "rtx-4090", "b200", "jetson-
 CHANGES = ((), ("flop:0.25", "sm:0.25"), ("bytes:3",), ("batch:7",), ("dtype:fp16",), ("dtype:fp64", "l2:0.5"))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("changes", CHANGES)
 @pytest.mark.parametrize("intermediate_bytes", [0.0, 6e7])
 def test_fused_kernels_take_no_longer_than_apart_wherever_they_run(
