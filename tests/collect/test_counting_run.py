@@ -192,9 +192,9 @@ def test_a_long_trace_is_told_of_before_it_is_read(tmp_path: Path, monkeypatch: 
 COUNTING = """
 import sys
 from pathlib import Path
-from ncuroof.collect import run_without_ncu
+from ncuroof.collect import counting_run as counting
 from tests.collect.test_counting_run import counting_run
-run_without_ncu._GRACE_S = float(sys.argv[3])
+counting._GRACE_S = float(sys.argv[3])
 counting_run((sys.executable, "-c", sys.argv[2]), Path(sys.argv[1])).count()
 """
 CLEANING = """
