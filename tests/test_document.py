@@ -144,11 +144,13 @@ def test_what_is_not_known_is_null_and_json_holds_no_nan() -> None:
     assert kernel["occupancy"]["limiters"] == []
 
 
+@pytest.mark.long
 def test_the_same_report_gives_the_same_bytes() -> None:
     first, second = (render(ncuroof.read(demo.REPORT).analyse(), "json") for _ in range(2))
     assert first == second
 
 
+@pytest.mark.long
 def test_choosing_kernels_keeps_their_entries() -> None:
     analysis = ncuroof.read(demo.REPORT).analyse()
     whole = describe_all(analysis)["kernels"]

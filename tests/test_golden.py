@@ -126,6 +126,7 @@ def test_peak_of_v100_at_base_clock_is_that_of_the_paper(analyse: Analyse) -> No
     assert sheet.peak_at_clock_flop_per_s("fp64", 1.312e9) == pytest.approx(6.72e12, rel=1e-3)
 
 
+@pytest.mark.long
 def test_additions_alone_reach_half_the_peak_with_every_slot_taken(analyse: Analyse) -> None:
     # The Empirical Roofline Toolkit on V100: 7068.86 GFLOP/s with FMA, 3535.79 without. The first is 80 · 32 · 2 at 1.3806 GHz.
     clock_hz = 7068.86e9 / (80 * 32 * 2)
@@ -194,6 +195,7 @@ TOYS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", list(TOYS))
 def test_toy_kernels_have_their_intensity_at_dram(name: str, tmp_path: Path) -> None:
     described, intensity = TOYS[name]
@@ -203,6 +205,7 @@ def test_toy_kernels_have_their_intensity_at_dram(name: str, tmp_path: Path) -> 
     assert intensities(entry)["dram"] == pytest.approx(intensity)
 
 
+@pytest.mark.long
 def test_toy_kernel_with_two_warps_per_sm_differs_in_occupancy_alone(tmp_path: Path) -> None:
     entry = entry_of(kernel(TOYS["kernel_B"][0]), tmp_path)
     assert entry["occupancy"]["achieved_frac"] == pytest.approx(0.03125)  # 2 of 64 warps
@@ -256,6 +259,7 @@ def test_fp8_gemm_without_a_peak_is_judged_by_the_data_sheet(analyse: Analyse) -
     assert "datasheet_peak" in entry["caveats"]
 
 
+@pytest.mark.long
 def test_fp8_gemm_without_peak_and_clock_is_judged_by_the_data_sheet_at_boost(analyse: Analyse) -> None:
     attributes = {"device__attribute_multiprocessor_count": 128, "device__attribute_clock_rate": 2_520_000}
     work = analyse("AD102", FP8_GEMM | attributes, "NVIDIA GeForce RTX 4090")["work"]["tensor_fp8"]
@@ -313,6 +317,7 @@ def test_data_sheet_of_h100_has_the_same_rates_per_cycle() -> None:
     assert found == pytest.approx(H100_PER_CYCLE)
 
 
+@pytest.mark.long
 def test_roofs_and_ridges_of_an_rtx_50_with_36_sms(analyse: Analyse) -> None:
     # Printed: FP32 21.293 TFLOP/s, L1 10.647, L2 2.1729, DRAM 0.4410 TB/s; 36 · 128 · 2 at 2.3104 GHz and 36 · 128 byte. How the
     # bandwidths of L2 and DRAM split into bytes per clock and clock is not stated; the bus of 128 bit has 32 byte per clock.
@@ -373,6 +378,7 @@ def test_naive_gemm_on_rtx_5070_is_read_as_it_was_printed(analyse: Analyse) -> N
     assert entry["occupancy"]["achieved_frac"] == pytest.approx(0.6661)
 
 
+@pytest.mark.long
 def test_hit_rate_above_100_percent_is_shown_and_told(analyse: Analyse) -> None:
     entry = analyse("GB202", NAIVE_GEMM)
     assert entry["access"]["l2_hit_frac"] == pytest.approx(1.0039)

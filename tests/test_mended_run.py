@@ -19,6 +19,7 @@ PLANTED = {
 }
 
 
+@pytest.mark.long
 def test_what_was_planted_is_told_and_nothing_else() -> None:
     sides = [ncuroof.read(path).analyse().run() for path in (demo.REPORT, demo.REPORT_MENDED)]
     document = comparison_document(compare(*sides))

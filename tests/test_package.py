@@ -46,6 +46,7 @@ def test_importing_loads_nothing_heavy() -> None:
     assert _loaded("import ncuroof; ncuroof.__version__") == set()
 
 
+@pytest.mark.long
 def test_the_verbs_load_polars_and_neither_pages_nor_readers() -> None:
     assert _loaded("import ncuroof; ncuroof.read") == {"polars"}
 

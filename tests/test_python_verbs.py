@@ -20,12 +20,14 @@ from tests.support import demo
 from tests.support.lined import lined_report
 
 
+@pytest.mark.long
 def test_comparing_works_again_once_the_room_is_loaded() -> None:
     analysis = ncuroof.read(demo.REPORT).analyse()
     first, second = (ncuroof.compare(analysis, analysis) for _ in range(2))
     assert [delta.change_frac for delta in first.deltas] == [delta.change_frac for delta in second.deltas]
 
 
+@pytest.mark.long
 def test_lines_are_read_unless_they_are_not_wanted(tmp_path: Path) -> None:
     path = tmp_path / "r.ncu-rep"
     path.write_bytes(lined_report())
@@ -35,6 +37,7 @@ def test_lines_are_read_unless_they_are_not_wanted(tmp_path: Path) -> None:
     assert with_lines.findings.equals(without.findings)
 
 
+@pytest.mark.long
 def test_runs_are_compared_by_their_paths_as_well(tmp_path: Path) -> None:
     analysis = ncuroof.read(demo.REPORT).analyse()
     baseline = tmp_path / "baseline.json"
@@ -56,6 +59,7 @@ def test_nothing_to_read_and_a_reader_that_is_none_are_refused_by_name() -> None
     assert caught.value.hint == "use one of: auto, native, nvidia"
 
 
+@pytest.mark.long
 def test_representations_are_short() -> None:
     reports = ncuroof.read(demo.REPORT)
     assert repr(reports) == "<Reports: h200-training-step.ncu-rep; 17 kernels>"
@@ -68,6 +72,7 @@ def test_representations_are_short() -> None:
     assert repr(many).endswith(" and 2 more; 85 kernels>")
 
 
+@pytest.mark.long
 def test_a_notebook_shows_the_summary_of_the_terminal() -> None:
     shown = ncuroof.read(demo.REPORT).analyse()._repr_html_()
     assert shown.startswith("<pre>ncuroof · h200-training-step.ncu-rep\n")
@@ -85,6 +90,7 @@ def test_a_notebook_shows_a_comparison_with_names_escaped(tmp_path: Path) -> Non
     assert shown.endswith("</pre>")
 
 
+@pytest.mark.long
 def test_an_analysis_is_written_in_the_format_of_the_suffix(tmp_path: Path) -> None:
     analysis = ncuroof.read(demo.REPORT).analyse()
     assert analysis.write(tmp_path / "run.md").read_text(encoding="utf-8").startswith("<!-- ncuroof ")
@@ -95,6 +101,7 @@ def test_an_analysis_is_written_in_the_format_of_the_suffix(tmp_path: Path) -> N
     assert analysis.to_html(tmp_path / "other.html", force=True).read_bytes().lower().startswith(b"<!doctype html>")
 
 
+@pytest.mark.long
 def test_not_even_force_writes_over_the_report(tmp_path: Path) -> None:
     report = tmp_path / "run.ncu-rep"
     report.write_bytes(demo.REPORT.read_bytes())
@@ -103,6 +110,7 @@ def test_not_even_force_writes_over_the_report(tmp_path: Path) -> None:
     assert report.read_bytes() == demo.REPORT.read_bytes()
 
 
+@pytest.mark.long
 def test_one_change_is_a_text() -> None:
     analysis = ncuroof.read(demo.REPORT).analyse()
     assert analysis.whatif("b200", changes="dtype:fp8").equals(analysis.whatif("b200", changes=["dtype:fp8"]))
@@ -116,6 +124,7 @@ def test_what_is_no_path_is_refused_by_name(paths: Any) -> None:
         ncuroof.read(paths)
 
 
+@pytest.mark.long
 def test_verbs_say_what_they_take() -> None:
     reports = ncuroof.read(demo.REPORT)
     analysis, product = reports.analyse(), ncuroof.model.gemm(64, 64, 64)
@@ -137,6 +146,7 @@ def test_verbs_say_what_they_take() -> None:
         assert caught.value.hint
 
 
+@pytest.mark.long
 def test_a_calibration_needs_no_list(tmp_path: Path) -> None:
     reached = ReachedRoof("bandwidth", "dram", 4.1e12, 0.01, 40, "copies", None)
     file = tmp_path / "h200.json"

@@ -122,6 +122,7 @@ def test_a_report_gets_the_same_diagnosis_beside_reports_of_other_gpus_and_secti
     assert difference_of([report_of(gpu, without) for gpu, without in chosen]) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", GPUS["t4"].tensor_operations)
 def test_tensor_work_of_a_chip_without_sparsity_is_counted_beside_one_with_it(path: str, tmp_path: Path) -> None:
     # Turing's `src_fp16_dst_fp16` is a path of its own; on later chips that name is the sum over sparsity.
@@ -214,6 +215,7 @@ def test_the_diagnosis_does_not_depend_on_how_kernels_are_split_into_reports(
     assert differences(entries(reports), entries([raw_report(*kernels, names=names)])) == []
 
 
+@pytest.mark.long
 def test_a_report_read_twice_has_twice_the_time_and_one_device(report_of: ReportOf) -> None:
     report = report_of("h200-sxm")
     once, twice = (Reports((report,) * n).analyse().to_dict() for n in (1, 2))
@@ -256,6 +258,7 @@ def broken_down(*members: str) -> RawReport:
     return raw_report({"gpu__time_duration.sum": 1e6, **THROUGHPUTS, **BUSY, **listing})
 
 
+@pytest.mark.long
 def test_limiter_comes_from_the_kernels_own_breakdown() -> None:
     # The first lists L2 alone, though the counter of L1's requests is in the report as well; the second lists both.
     reports = [broken_down(f"lts__t_sectors{ELAPSED}"), broken_down(*BUSY)]
@@ -263,6 +266,7 @@ def test_limiter_comes_from_the_kernels_own_breakdown() -> None:
     assert difference_of(reports) == []
 
 
+@pytest.mark.long
 def test_kernel_without_a_breakdown_borrows_none() -> None:
     assert difference_of([broken_down(), broken_down(*BUSY)]) == []
 

@@ -39,6 +39,7 @@ def files(tmp_path: Path) -> list[str]:
     return [str(tmp_path / name) for name in contents]
 
 
+@pytest.mark.long
 def test_together_is_as_one_by_one(tmp_path: Path, files: list[str]) -> None:
     together, alone = task(tmp_path / "together"), task(tmp_path / "alone")
     outcomes = ingest_some(files, together)
@@ -80,6 +81,7 @@ def test_counts_beside_a_report_say_what_its_launches_stand_for(tmp_path: Path, 
     assert (found.n_launches, found.duration_ns) == (41, pytest.approx(8e6 + 100e3))
 
 
+@pytest.mark.long
 def test_a_name_that_is_not_utf8_is_no_obstacle(tmp_path: Path) -> None:
     for name, content in ((b"good \xff", small_report()), (b"bad \xff", b"no report")):
         (tmp_path / os.fsdecode(name)).write_bytes(content)
@@ -118,6 +120,7 @@ def test_a_report_that_takes_its_task_down_fails_alone(tmp_path: Path, monkeypat
     assert [outcome.location for outcome in outcomes if outcome.status == "failed"] == ["bad"]
 
 
+@pytest.mark.long
 def test_a_report_that_breaks_the_analysis_fails_alone(
     tmp_path: Path, files: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,6 +137,7 @@ def test_a_report_that_breaks_the_analysis_fails_alone(
     assert (outcomes["b"].error, outcomes["b"].message) == ("defect", "ZeroDivisionError: b")
 
 
+@pytest.mark.long
 def test_a_report_whose_new_rows_cannot_be_written_keeps_its_old_ones(
     tmp_path: Path, files: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,6 +48,7 @@ def test_quiet_leaves_the_result_on_standard_output(monkeypatch, capfd, tmp_path
     assert capfd.readouterr() == (printed, "")
 
 
+@pytest.mark.long
 def test_a_report_is_drawn_with_reached_roofs(tmp_path: Path, capfd) -> None:
     calibration, page = tmp_path / "h200.json", tmp_path / "run.json"
     calibration.write_bytes(calibration_json(H200))
@@ -58,6 +59,7 @@ def test_a_report_is_drawn_with_reached_roofs(tmp_path: Path, capfd) -> None:
     assert "none.json" in capfd.readouterr().err
 
 
+@pytest.mark.long
 def test_the_summary_says_how_near_launches_come(tmp_path: Path, capfd) -> None:
     calibration = tmp_path / "h200.json"
     calibration.write_bytes(calibration_json(H200))
@@ -66,6 +68,7 @@ def test_the_summary_says_how_near_launches_come(tmp_path: Path, capfd) -> None:
         assert "2 measured roofs; launches reach up to 109.4 %" in capfd.readouterr().out
 
 
+@pytest.mark.long
 def test_a_second_calibration_of_a_gpu_is_told(tmp_path: Path, capfd) -> None:
     first, second = tmp_path / "first.json", tmp_path / "second.json"
     for path in (first, second):
@@ -77,6 +80,7 @@ def test_a_second_calibration_of_a_gpu_is_told(tmp_path: Path, capfd) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_calibration_of_another_gpu_is_told(tmp_path: Path, capfd) -> None:
     calibration = tmp_path / "c.json"
     calibration.write_bytes(calibration_json(replace(H200, sm_count=114)))

@@ -41,6 +41,7 @@ def test_a_run_compared_with_itself_changes_nothing_and_passes_every_gate(before
     assert said.count("gate passed") == 3
 
 
+@pytest.mark.long
 def test_versions_in_one_report_are_compared_by_pair(tmp_path: Path, capfd) -> None:
     path = tmp_path / "series.ncu-rep"
     metrics = METRICS_BY_CHIP["GA100"]
@@ -55,6 +56,7 @@ def test_versions_in_one_report_are_compared_by_pair(tmp_path: Path, capfd) -> N
     assert run_main("compare", path, "--pair", "two=one", "--gate", "time:+5%") == 3
 
 
+@pytest.mark.long
 def test_noise_does_not_trip_a_gate_and_a_regression_of_six_percent_does(before: Path, tmp_path: Path, capfd) -> None:
     draw = random.Random(3)
     noisy = written(tmp_path, "noisy.ncu-rep", {name: us * draw.gauss(1, 0.005) for name, us in TIMES.items()})
@@ -68,6 +70,7 @@ def test_noise_does_not_trip_a_gate_and_a_regression_of_six_percent_does(before:
     assert "saxpy changed" not in said
 
 
+@pytest.mark.long
 def test_formats_follow_the_suffix_and_hold_the_same(before: Path, tmp_path: Path, capfd) -> None:
     after = written(tmp_path, "after.ncu-rep", TIMES | {"softmax": 300.0})
     outputs = [tmp_path / name for name in ("c.json", "c.md", "c.xml", "c.txt")]
@@ -100,6 +103,7 @@ def test_formats_follow_the_suffix_and_hold_the_same(before: Path, tmp_path: Pat
     assert foreign.read_text(encoding="utf-8") == "mine"
 
 
+@pytest.mark.long
 def test_a_baseline_stands_in_for_the_report(before: Path, tmp_path: Path, capfd) -> None:
     baseline = tmp_path / "baseline.json"
     assert run_main("compare", before, before, "--save-baseline", baseline, "--quiet") == 0
@@ -110,6 +114,7 @@ def test_a_baseline_stands_in_for_the_report(before: Path, tmp_path: Path, capfd
     assert "2× slower" in capfd.readouterr().out
 
 
+@pytest.mark.long
 def test_a_baseline_is_not_renewed_where_the_result_cannot_be_written(before: Path, tmp_path: Path, capfd) -> None:
     baseline, foreign = tmp_path / "baseline.json", tmp_path / "notes.md"
     assert run_main("compare", before, before, "--save-baseline", baseline, "--quiet") == 0
@@ -127,6 +132,7 @@ def test_a_baseline_is_not_renewed_where_the_result_cannot_be_written(before: Pa
     assert "need different files" in capfd.readouterr().err
 
 
+@pytest.mark.long
 def test_gates_of_the_project_hold_where_no_option_names_any(before: Path, tmp_path: Path, monkeypatch, capfd) -> None:
     monkeypatch.chdir(tmp_path)
     Path("pyproject.toml").write_text('[tool.ncuroof]\ngates = ["findings.high==9"]\n', encoding="utf-8")
@@ -169,6 +175,7 @@ def test_a_misspelt_gate_of_the_project_is_no_gate_that_holds(
     assert said in capfd.readouterr().err
 
 
+@pytest.mark.long
 def test_a_project_without_gates_has_none(before: Path, tmp_path: Path, monkeypatch, capfd) -> None:
     monkeypatch.chdir(tmp_path)
     for settings in ("", "[tool.ruff]\nline-length = 100\n", "[tool.ncuroof]\n"):
@@ -177,6 +184,7 @@ def test_a_project_without_gates_has_none(before: Path, tmp_path: Path, monkeypa
         assert "gate" not in capfd.readouterr().out
 
 
+@pytest.mark.long
 def test_github_is_told_in_its_own_words(before: Path, tmp_path: Path, monkeypatch, capfd) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     after = written(tmp_path, "after.ncu-rep", TIMES | {"saxpy": 800.0})
@@ -214,6 +222,7 @@ def test_bad_input_gets_a_named_error(before: Path, capfd, arguments: tuple[str,
     assert "Traceback" not in errors
 
 
+@pytest.mark.long
 def test_hostile_names_do_no_harm(tmp_path: Path, capfd) -> None:
     name = "evil</script>|`rm -rf`\x1b[31m\u202e"
     before, after = (written(tmp_path, f"{us}.ncu-rep", {name: us, "saxpy": 100.0}) for us in (100.0, 300.0))
@@ -225,6 +234,7 @@ def test_hostile_names_do_no_harm(tmp_path: Path, capfd) -> None:
     assert "</script>" not in out.read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_many_runs_are_a_line_per_kernel_with_jumps_marked(before: Path, tmp_path: Path, capfd) -> None:
     second = written(tmp_path, "second.ncu-rep", TIMES | {"softmax": 903.0})
     third = written(tmp_path, "third.ncu-rep", {"saxpy": 400.0, "softmax": 450.0})
@@ -249,6 +259,7 @@ def cut(folder: Path) -> Path:
     return path
 
 
+@pytest.mark.long
 def test_a_truncated_run_passes_no_gate_and_is_told_everywhere(before: Path, tmp_path: Path, capfd) -> None:
     after = cut(tmp_path)
     out, baseline = tmp_path / "c.json", tmp_path / "b.json"
@@ -277,6 +288,7 @@ def test_a_truncated_run_passes_no_gate_and_is_told_everywhere(before: Path, tmp
     assert "note: kernels shown as added may be among those that are lost in the damaged run before" in said
 
 
+@pytest.mark.long
 def test_a_truncated_run_is_told_among_many_runs(before: Path, tmp_path: Path, capfd) -> None:
     out = tmp_path / "h.json"
     assert run_main("compare", "--history", before, cut(tmp_path), "-o", out, "-o", "-") == 0
@@ -290,6 +302,7 @@ def test_a_truncated_run_is_told_among_many_runs(before: Path, tmp_path: Path, c
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.long
 def test_a_counter_of_unknown_unit_is_a_warning(before: Path, tmp_path: Path, capfd) -> None:
     table = tmp_path / "unit.csv"
     table.write_text(

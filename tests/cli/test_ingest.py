@@ -52,6 +52,7 @@ def test_rows_tell_where_they_come_from(tmp_path: Path) -> None:
     assert (first["clock_control"], first["name"], first["process_name"]) == ("base", "k0()", "app")
 
 
+@pytest.mark.long
 def test_a_report_counts_once_whatever_it_is_called(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     runs, target = tmp_path / "runs", tmp_path / "d"
     write_many(runs, 3)
@@ -67,6 +68,7 @@ def test_a_report_counts_once_whatever_it_is_called(tmp_path: Path, capfd: pytes
     assert rows.select("report_sha256", "id").n_unique() == rows.height
 
 
+@pytest.mark.long
 def test_bad_files_are_listed_and_the_others_taken_in(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     runs, target = tmp_path / "runs", tmp_path / "d"
     write_many(runs, 2)
@@ -85,6 +87,7 @@ def test_bad_files_are_listed_and_the_others_taken_in(tmp_path: Path, capfd: pyt
     assert Dataset.at(str(target)).failures().collect()["error"].to_list() == ["report-not-found"]
 
 
+@pytest.mark.long
 def test_again_keeps_labels_but_for_those_that_are_given_or_taken_away(tmp_path: Path) -> None:
     runs, target = tmp_path / "runs", tmp_path / "d"
     write_many(runs, 1)

@@ -71,6 +71,7 @@ def _left(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.glob("run*"))
 
 
+@pytest.mark.long
 def test_a_report_without_a_complete_kernel_does_not_stay(tmp_path: Path) -> None:
     code, _, said = profiled(tmp_path, NONE)
     assert code == 130
@@ -78,6 +79,7 @@ def test_a_report_without_a_complete_kernel_does_not_stay(tmp_path: Path) -> Non
     assert _left(tmp_path) == []
 
 
+@pytest.mark.long
 def test_the_earlier_report_comes_back(tmp_path: Path) -> None:
     (tmp_path / "run.ncu-rep").write_bytes(WHOLE)
     (tmp_path / "run.counts.json").write_text("{}", encoding="utf-8")
@@ -87,6 +89,7 @@ def test_the_earlier_report_comes_back(tmp_path: Path) -> None:
     assert _left(tmp_path) == ["run.counts.json", "run.ncu-rep"]
 
 
+@pytest.mark.long
 def test_complete_kernels_are_kept_and_shown(tmp_path: Path) -> None:
     code, output, said = profiled(tmp_path, HALF)
     assert code == 130
@@ -95,6 +98,7 @@ def test_complete_kernels_are_kept_and_shown(tmp_path: Path) -> None:
     assert _left(tmp_path) == ["run.html", "run.ncu-rep"]
 
 
+@pytest.mark.long
 def test_a_page_that_cannot_be_written_changes_no_exit_code(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,6 +112,7 @@ def test_a_page_that_cannot_be_written_changes_no_exit_code(
         show_recorded(replace(recording, is_interrupted=False), force=False, quiet=True, no_color=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_forced", [False, True])
 def test_a_killed_ncu_leaves_no_half_report_either(tmp_path: Path, is_forced: bool) -> None:
     if is_forced:

@@ -95,6 +95,7 @@ def test_nor_a_calibration_or_a_trace(report: Path, capfd: pytest.CaptureFixture
         _assert_refused(capfd)
 
 
+@pytest.mark.long
 def test_a_baseline_may_be_renewed_and_not_become_the_comparison(
     report: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -107,6 +108,7 @@ def test_a_baseline_may_be_renewed_and_not_become_the_comparison(
     _assert_refused(capfd)
 
 
+@pytest.mark.long
 def test_a_dataset_keeps_its_files(report: Path, capfd: pytest.CaptureFixture[str]) -> None:
     dataset = report.with_name("runs")
     assert run_main("ingest", report, "-o", dataset, "--threads", "--workers", "1", "--quiet") == 0

@@ -45,6 +45,7 @@ def test_a_file_has_what_its_suffix_names_and_nothing_is_printed(command: list[s
     assert not Path("a.txt").read_bytes().startswith(b"{")
 
 
+@pytest.mark.long
 def test_a_dash_is_standard_output_beside_files_too(command: list[str], capfdbinary) -> None:
     assert run_main(*command, "-o", "a.txt", "-o", "a.json", "-o", "-") == 0
     assert capfdbinary.readouterr().out == Path("a.txt").read_bytes() != b""
@@ -53,6 +54,7 @@ def test_a_dash_is_standard_output_beside_files_too(command: list[str], capfdbin
     assert not Path("-").exists()
 
 
+@pytest.mark.long
 def test_a_format_is_that_of_standard_output_and_of_names_that_say_nothing(command: list[str], capfdbinary) -> None:
     assert run_main(*command, "--format", "json") == 0
     printed = capfdbinary.readouterr().out
@@ -93,6 +95,7 @@ def test_a_file_whose_name_is_a_dash_is_no_standard_output(command: list[str], c
     assert Path("./-").read_bytes() == Path("a.json").read_bytes()
 
 
+@pytest.mark.long
 def test_quiet_concerns_standard_error_alone(command: list[str], capfd) -> None:
     assert run_main(*command) == 0
     printed = capfd.readouterr().out
@@ -100,12 +103,14 @@ def test_quiet_concerns_standard_error_alone(command: list[str], capfd) -> None:
     assert capfd.readouterr() == (printed, "")
 
 
+@pytest.mark.long
 def test_standard_output_that_is_closed_is_an_error(command: list[str]) -> None:
     code, said = run_with_closed_output(*command, "-o", "-")
     assert code == 1
     assert said.startswith(b"ncuroof: standard output is closed\n  hint: ")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "words",
     [
@@ -119,6 +124,7 @@ def test_no_result_goes_nowhere(words: tuple[str, ...]) -> None:
     assert said.endswith(b"ncuroof: standard output is closed\n  hint: redirect it to a file: > FILE\n")
 
 
+@pytest.mark.long
 def test_what_goes_into_a_file_needs_no_standard_output(command: list[str]) -> None:
     assert run_with_closed_output(*command, "-o", "a.json", "--quiet") == (0, b"")
     assert Path("a.json").stat().st_size

@@ -34,6 +34,7 @@ def test_what_cannot_be_decoded_stays_an_error() -> None:
         b"\xff".decode("ascii", ERRORS)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", [("explain", "tail_wave"), ("model", "gemm", "128", "128", "128"), ("whatif",)])
 def test_every_command_prints_what_an_ascii_terminal_shows(words: tuple[str, ...]) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}

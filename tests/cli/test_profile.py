@@ -30,6 +30,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 def test_from_a_script_to_the_diagnosis(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main("profile", "--no-per-shape", "train.py", "--epochs", "1") == 0
     output = capfd.readouterr()
@@ -42,6 +43,7 @@ def test_from_a_script_to_the_diagnosis(folder: Path, capfd: pytest.CaptureFixtu
     assert b"<!doctype html>" in (folder / "train.html").read_bytes().lower()
 
 
+@pytest.mark.long
 def test_with_standard_output_closed_the_page_is_the_result(folder: Path) -> None:
     """What the program prints does not go into a file that happens to have the free descriptor."""
     assert run_with_closed_output("profile", "-q", "--no-per-shape", "train.py") == (0, b"")
@@ -49,6 +51,7 @@ def test_with_standard_output_closed_the_page_is_the_result(folder: Path) -> Non
     assert b"trained" not in (folder / "train.html").read_bytes()
 
 
+@pytest.mark.long
 def test_a_folder_for_the_report_has_to_be_there(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for times in range(2):
         assert run_main("profile", "--no-per-shape", "-o", "runs/", "train.py") == (0 if times else 1)
@@ -58,6 +61,7 @@ def test_a_folder_for_the_report_has_to_be_there(folder: Path, capfd: pytest.Cap
     assert not (folder / "runs.ncu-rep").exists()
 
 
+@pytest.mark.long
 def test_a_program_is_counted_by_nsys_and_weighted(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -99,6 +103,7 @@ def test_a_page_of_others_is_seen_before_the_program_runs(folder: Path, capfd: p
     assert "choose another name" in output.err
 
 
+@pytest.mark.long
 def test_a_page_that_comes_in_the_way_costs_no_report(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (folder / "train.py").write_text("open('train.html', 'w').write('precious')", encoding="utf-8")
     assert run_main("profile", "-q", "--no-per-shape", "train.py") == 1
@@ -106,6 +111,7 @@ def test_a_page_that_comes_in_the_way_costs_no_report(folder: Path, capfd: pytes
     assert (folder / "train.ncu-rep").exists()
 
 
+@pytest.mark.long
 def test_the_next_run_gets_another_name(folder: Path) -> None:
     assert run_main("profile", "-q", "--no-per-shape", "train.py") == 0
     assert run_main("profile", "-q", "--no-per-shape", "train.py") == 0
@@ -132,6 +138,7 @@ def test_a_report_is_named_after_the_program(
     assert f"report {name}.ncu-rep\n" in capfd.readouterr().err
 
 
+@pytest.mark.long
 def test_two_runs_at_once_get_two_names(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with claimed(Path("train.ncu-rep")):
         assert run_main("profile", "-q", "--no-per-shape", "train.py") == 0
@@ -143,6 +150,7 @@ def test_two_runs_at_once_get_two_names(folder: Path, capfd: pytest.CaptureFixtu
     assert sorted(path.name for path in folder.glob("train*")) == ["train-2.html", "train-2.ncu-rep", "train.py"]
 
 
+@pytest.mark.long
 def test_a_name_that_is_claimed_meanwhile_is_anothers(
     folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +160,7 @@ def test_a_name_that_is_claimed_meanwhile_is_anothers(
     assert "report: train-2.ncu-rep" in capfd.readouterr().out
 
 
+@pytest.mark.long
 def test_the_programs_status_is_passed_on_after_the_report(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (folder / "train.py").write_text("raise SystemExit(7)", encoding="utf-8")
     assert run_main("profile", "--no-per-shape", "train.py") == 7
@@ -462,6 +471,7 @@ def test_a_remote_plan_replaces_no_file_of_others(folder: Path) -> None:
     assert "trained" in (folder / "train.py").read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_counts_beside_the_report_weight_it(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """A recorded launch that stands for many counts for them: here every kernel of the demo for ten."""
     document = json.loads((_json(folder, "plain")).read_bytes())
@@ -484,6 +494,7 @@ def test_counts_beside_the_report_weight_it(folder: Path, capfd: pytest.CaptureF
     assert "weighted by" in capfd.readouterr().out
 
 
+@pytest.mark.long
 def test_a_trace_weights_a_report_in_place_of_its_counts(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Each kernel of the demo ran twice in the trace, twice as long as ncu saw it, and 10 µs after the one before."""
     document = json.loads(_json(folder, "plain").read_bytes())
@@ -520,6 +531,7 @@ def _json(folder: Path, name: str) -> Path:
 # ---- exit codes ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("words", [["gpus"], ["--help"], ["report", "--help"]])
 def test_a_reader_that_goes_away_is_no_error(words: list[str]) -> None:
     readable, writable = os.pipe()

@@ -89,6 +89,7 @@ def test_a_relative_dash_is_a_file(report: Path, monkeypatch: pytest.MonkeyPatch
     assert report.with_name("-").read_bytes()[:4] == b"NVR\0"
 
 
+@pytest.mark.long
 def test_a_result_that_nothing_takes_is_refused(
     report: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

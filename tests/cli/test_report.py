@@ -85,6 +85,7 @@ def test_without_options_a_summary_and_a_page_beside_the_report(
     assert sorted(report.parent.iterdir()) == [page, report]
 
 
+@pytest.mark.long
 def test_a_second_run_replaces_the_page(report: Path) -> None:
     assert run_main("report", report) == 0
     first = report.with_suffix(".html").read_bytes()
@@ -92,6 +93,7 @@ def test_a_second_run_replaces_the_page(report: Path) -> None:
     assert report.with_suffix(".html").read_bytes() == first
 
 
+@pytest.mark.long
 def test_a_page_of_someone_else_is_kept(small: Path, capfd: pytest.CaptureFixture[str]) -> None:
     page = small.with_suffix(".html")
     page.write_bytes(b"<!doctype html>mine")
@@ -102,6 +104,7 @@ def test_a_page_of_someone_else_is_kept(small: Path, capfd: pytest.CaptureFixtur
     assert b"mine" not in page.read_bytes()[:100]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["run", "run.nsight-cuprof-report", "run.v2.ncu-repz"])
 def test_the_page_is_named_after_any_report(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(SMALL)
@@ -129,6 +132,7 @@ def test_a_dash_is_standard_output_and_gives_what_a_file_would_hold(
     assert sorted(report.parent.iterdir()) == sorted([file, report])
 
 
+@pytest.mark.long
 def test_the_suffix_chooses_the_format(report: Path) -> None:
     files = {suffix: report.with_name(f"out.{suffix}") for suffix in ("json", "csv", "parquet", "md", "html", "txt")}
     for file in files.values():
@@ -219,6 +223,7 @@ def test_wrong_usage_exits_2(capfd: pytest.CaptureFixture[str], arguments: list[
     assert "Traceback" not in err
 
 
+@pytest.mark.long
 def test_damage_is_a_warning_on_standard_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "cut.ncu-rep"
     path.write_bytes(demo.REPORT.read_bytes()[:-100])
@@ -231,6 +236,7 @@ def test_damage_is_a_warning_on_standard_error(tmp_path: Path, capfd: pytest.Cap
     assert capfd.readouterr() == (out, "")
 
 
+@pytest.mark.long
 def test_verbose_talks_on_standard_error_only(report: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main("report", report, "-o", "-", "--format", "json") == 0
     plain = capfd.readouterr().out
@@ -277,6 +283,7 @@ def test_a_reader_that_goes_away_is_no_error(report: Path, arguments: list[str])
     assert done.returncode == 0
 
 
+@pytest.mark.long
 def test_head_gets_its_line(report: Path) -> None:
     command = f"{sys.executable} -m ncuroof report {report} -o - --format json | head -1"
     done = subprocess.run(
@@ -286,6 +293,7 @@ def test_head_gets_its_line(report: Path) -> None:
     assert done.returncode in (0, 141)
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
 @pytest.mark.parametrize(
     "arguments", [["report", "REPORT", "-o", "-"], ["report", "REPORT", "--format", "json"], ["--help"]]
@@ -315,6 +323,7 @@ def test_closed_streams_are_no_defect(small: Path) -> None:
         assert done.returncode == code, redirection
 
 
+@pytest.mark.long
 def test_an_encoding_without_our_characters_is_no_defect(report: Path) -> None:
     done = _run("report", report, "-o", "-", environment={"PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0
@@ -344,12 +353,14 @@ def test_colour_only_where_it_is_wanted(
     assert (b"\x1b" in printed) == has_escapes
 
 
+@pytest.mark.long
 def test_without_a_terminal_there_is_no_escape(small: Path) -> None:
     done = _run("report", small, "-o", "-", environment={"TERM": "xterm-256color"})
     assert b"\x1b" not in done.stdout
     assert done.returncode == 0
 
 
+@pytest.mark.long
 def test_parquet_does_not_go_to_a_terminal(small: Path) -> None:
     printed = _in_terminal(["report", str(small), "--format", "parquet"], {})
     assert b"would garble the terminal" in printed
@@ -408,6 +419,7 @@ def test_interrupting_while_a_command_is_loaded_exits_130(module: str) -> None:
     assert (done.returncode, done.stdout, done.stderr.strip()) == (130, b"", b"ncuroof: interrupted")
 
 
+@pytest.mark.long
 def test_interrupting_exits_130_and_leaves_nothing(
     small: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -491,6 +503,7 @@ def test_several_outputs_are_all_written(tmp_path: Path) -> None:
 # ---- a part of the run -------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_part_of_the_run_has_a_page_of_its_own(report: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main("report", report) == 0
     whole = report.with_suffix(".html").read_bytes()
@@ -504,6 +517,7 @@ def test_a_part_of_the_run_has_a_page_of_its_own(report: Path, capfd: pytest.Cap
     assert report.with_suffix(".html").read_bytes() == whole
 
 
+@pytest.mark.long
 def test_kernels_by_name_keep_their_numbers_in_the_report(
     report: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
@@ -521,6 +535,7 @@ def test_kernels_by_name_keep_their_numbers_in_the_report(
     assert [kernel["findings"] for kernel in found] == [kernel["findings"] for kernel in wanted]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -15,6 +15,7 @@ from tests.cli.running import run_main
 from tests.support import demo
 
 
+@pytest.mark.long
 def test_the_run_is_told_on_each_gpu(capfd) -> None:
     assert run_main("whatif", demo.REPORT, "--gpu", "b200", "--gpu", "a100-sxm-80gb") == 0
     lines = capfd.readouterr().out.splitlines()
@@ -24,6 +25,7 @@ def test_the_run_is_told_on_each_gpu(capfd) -> None:
     assert max(map(len, lines)) <= 100
 
 
+@pytest.mark.long
 def test_a_gpu_that_is_named_twice_is_projected_to_once(capfd) -> None:
     names = ("--gpu", "b200", "--gpu", "B200", "--gpu", "b200@1500MHz")
     assert run_main("whatif", demo.REPORT, *names, "--format", "json") == 0
@@ -35,6 +37,7 @@ def test_a_gpu_that_is_named_twice_is_projected_to_once(capfd) -> None:
     ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("target", "said"),
     [
@@ -51,6 +54,7 @@ def test_a_clock_above_boost_is_remarked(capfd, target: str, said: str | None) -
     assert said in first if said else not any("boost clock of" in each for each in (first, *rest))
 
 
+@pytest.mark.long
 def test_formats_hold_the_same(tmp_path: Path, capfd) -> None:
     files = [tmp_path / f"w{suffix}" for suffix in (".json", ".md", ".txt")]
     options = [part for path in files for part in ("-o", path)]
@@ -98,6 +102,7 @@ def test_bad_input_gets_a_named_error(capfd, arguments: tuple[str, ...], code: i
     assert "Traceback" not in errors
 
 
+@pytest.mark.long
 def test_a_damaged_report_is_told(tmp_path: Path, capfd) -> None:
     path = tmp_path / "cut.ncu-rep"
     path.write_bytes(demo.REPORT.read_bytes()[:-100])
@@ -115,6 +120,7 @@ def test_a_damaged_report_is_told(tmp_path: Path, capfd) -> None:
     assert (json.loads(out)["damage"], err) == ([], "")
 
 
+@pytest.mark.long
 def test_fusing_a_writer_that_runs_after_the_reader_is_remarked(capfd) -> None:
     pair = ("indexSelectLargeIndex", "lennard_jones_fp64")  # the first and the last of its launches
     for first, second, is_remarked in ((*pair, False), (*pair[::-1], True)):

@@ -134,6 +134,7 @@ SPANS = st.lists(
 )
 
 
+@pytest.mark.long
 @given(SPANS)
 @settings(max_examples=200)
 def test_the_parts_are_those_of_a_time_line_painted_by_hand(spans: list[tuple[int, int, str]]) -> None:

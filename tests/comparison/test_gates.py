@@ -393,6 +393,7 @@ def test_a_misspelt_quantity_is_no_gate(pattern: str, metric: str) -> None:
     assert caught.value.exit_code == 2
 
 
+@pytest.mark.long
 def test_what_a_gate_can_ask_of_a_kernel_is_what_comparing_knows_of_it() -> None:
     with pytest.raises(GateError) as caught:
         parse_gate("kernel(norm).grid>=132")

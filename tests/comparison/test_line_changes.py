@@ -107,6 +107,7 @@ def compared(folder: Path, duration_ns: float, n_at_9: int) -> dict[str, Any]:
     return comparison_document(ncuroof.compare(*(ncuroof.read(path).analyse() for path in paths)))
 
 
+@pytest.mark.long
 def test_a_comparison_says_at_which_line_the_time_changed(tmp_path: Path) -> None:
     document = compared(tmp_path, duration_ns=1.8e6, n_at_9=1400)
     (match,) = document["matches"]
@@ -123,11 +124,13 @@ def test_a_comparison_says_at_which_line_the_time_changed(tmp_path: Path) -> Non
     assert "<br>600 µs → 1.40 ms at inlined.h:9" in to_markdown(document)
 
 
+@pytest.mark.long
 def test_a_kernel_that_takes_as_long_has_no_lines(tmp_path: Path) -> None:
     (match,) = compared(tmp_path, duration_ns=1e6, n_at_9=1400)["matches"]
     assert match["lines"] == []
 
 
+@pytest.mark.long
 def test_where_times_are_not_compared_neither_are_those_of_lines(tmp_path: Path) -> None:
     before, after = (tmp_path / "before.ncu-rep", tmp_path / "after.ncu-rep")
     before.write_bytes(lined_report())

@@ -17,6 +17,7 @@ from tests.support.raw import raw_report
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "h100-80gb-hbm3"
 
 
+@pytest.mark.long
 def test_a_counted_run_tells_what_was_not_recorded() -> None:
     reports = ncuroof.read(FIXTURES / "train_transformer.roofline.ncu-repz")
     side = reports.analyse().run()
@@ -28,6 +29,7 @@ def test_a_counted_run_tells_what_was_not_recorded() -> None:
     assert (alone.is_counted, alone.not_recorded_ns) == (False, None)
 
 
+@pytest.mark.long
 def test_counts_of_another_program_are_no_counts_of_the_run() -> None:
     reports = ncuroof.read(FIXTURES / "train_transformer.roofline.ncu-repz")
     other = Counts((KernelCount("another_kernel", (1, 1, 1), (64, 1, 1), 5, 5e6),))
@@ -41,6 +43,7 @@ def test_counts_of_another_program_are_no_counts_of_the_run() -> None:
     assert run_obstacle(compare(mistaken, longer.analyse().run())) is None
 
 
+@pytest.mark.long
 def test_a_run_tells_the_clock_of_the_launch_in_the_middle() -> None:
     clocks = [
         {"gpu__time_duration.sum": 1e6, "smsp__cycles_elapsed.avg.per_second": hz} for hz in (1.9e9, 1.5e9, 1.4e9)
@@ -49,6 +52,7 @@ def test_a_run_tells_the_clock_of_the_launch_in_the_middle() -> None:
     assert Reports((raw_report({"gpu__time_duration.sum": 1e6}),)).analyse().run().setup.sm_clock_hz is None
 
 
+@pytest.mark.long
 def test_a_run_tells_which_flops_were_counted() -> None:
     def instructions(letter: str) -> dict[str, float]:
         return {f"smsp__sass_thread_inst_executed_op_{letter}{op}_pred_on.sum": 0.0 for op in ("add", "mul", "fma")}

@@ -32,6 +32,7 @@ def named(name: str, **changes: object) -> dict[str, object]:
     return launch(name) | {"name": f"void ns::{name}(float *, int)"} | changes
 
 
+@pytest.mark.long
 def test_what_the_other_run_counted_is_not_new() -> None:
     # a real step of 321 launches of which the H100's report lacks 19 kernels, all of them in the H200's:
     # the counts.json of the H100 has 3 770 862 ns of which 2 829 701 ns were profiled

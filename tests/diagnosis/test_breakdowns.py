@@ -102,6 +102,7 @@ def test_failed_launches_are_left_out() -> None:
     assert [row[0] for row in rows(analysis, "nvtx")] == ["x"]
 
 
+@pytest.mark.long
 def test_what_is_not_known_is_null_and_comes_last() -> None:
     untimed = {key: value for key, value in launch(1.0, 90).items() if key != "gpu__time_duration.sum"}
     analysis = analysed((untimed, NCCL, ()), (launch(1e6, 90), "a", ()))
@@ -131,6 +132,7 @@ def test_the_spread_of_a_group_is_told_from_its_launches() -> None:
     assert group["duration_cv"] == pytest.approx(0.5)
 
 
+@pytest.mark.long
 def test_equal_launches_have_no_spread_and_a_single_one_has_none_to_tell() -> None:
     groups = analysed((launch(1e6, 50), "a", ()), (launch(1e6, 50), "a", ()), (launch(1e5, 50), "b", ())).groups
     assert groups["duration_cv"].to_list() == [0.0, None]

@@ -56,6 +56,7 @@ def test_a_kernel_is_as_short_as_it_usually_is(
     assert judged(under_ncu_ns, *counted)["verdict"] == expected
 
 
+@pytest.mark.long
 def test_the_path_and_the_finding_go_by_the_usual_time() -> None:
     kernel = judged(5090, 3.4, 3.2, 3.6)
     (step,) = [step for step in kernel["path"] if step["node"] == "long_enough"]
@@ -65,6 +66,7 @@ def test_the_path_and_the_finding_go_by_the_usual_time() -> None:
     assert (step["value"], step["outcome"]) == (5090, True)
 
 
+@pytest.mark.long
 def test_launches_that_were_all_recorded_and_are_uneven_are_judged_by_their_own_time() -> None:
     assert judged(5090, 3.4, 1.0, 9.0, n_launches=2, n_recorded=2)["verdict"] == "latency"
     assert judged(5090, 3.4, 3.0, 4.0, n_launches=2, n_recorded=2)["verdict"] == "overhead"

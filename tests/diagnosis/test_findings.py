@@ -567,6 +567,7 @@ def test_named_limiter_comes_first_among_the_findings(planted: list[dict]) -> No
     assert gather["findings"][0]["id"] == "stall_long_scoreboard"
 
 
+@pytest.mark.long
 def test_missing_counters_name_what_collects_them() -> None:
     measurements = measure([raw_report({"gpu__time_duration.sum": 1e6})])
     missing = diagnose(measurements, roofline(measurements), unit_weights(measurements.kernels)).missing

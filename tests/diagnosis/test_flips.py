@@ -184,6 +184,7 @@ def test_by_intensity_the_ridge_is_what_matters() -> None:
     assert flip_sentence(found, load_rules()) == "Would become balanced at 2.5 times its intensity."
 
 
+@pytest.mark.long
 def test_what_cannot_flip_by_one_number_says_nothing() -> None:
     assert kernel(90, 10, duration_ns=1e3)["verdict"] == "overhead"
     for found in (kernel(90, 10, duration_ns=1e3), kernel(0, 0)):

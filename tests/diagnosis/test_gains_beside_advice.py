@@ -19,6 +19,7 @@ WITHOUT = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("report", "least"),
     [

@@ -43,6 +43,7 @@ def durations_ns(kernels: pl.DataFrame) -> float:
 SUITE = "adamw_fused-to-adamw_unfused"
 
 
+@pytest.mark.long
 def test_two_cosines_come_to_what_the_compiled_one_took() -> None:
     eager, compiled = (
         analysed("cos_cos_eager"),
@@ -66,6 +67,7 @@ def test_an_adamw_in_eight_kernels_promises_little_more_than_the_fused_one_saves
     assert predicted_ns(analysis, unfused) == 0  # and none of them is told of its neighbour as well
 
 
+@pytest.mark.long
 def test_a_step_recorded_without_stores_is_told_of_its_optimizer_as_a_whole() -> None:
     analysis = ncuroof.read(FOLDER / "training_step.quick.ncu-repz").analyse()
     kernels = analysis.kernels.filter(pl.col("nvtx").list.last() == "optimizer")
@@ -77,6 +79,7 @@ def test_a_step_recorded_without_stores_is_told_of_its_optimizer_as_a_whole() ->
     assert 2.8e6 < predicted_ns(analysis, kernels, "unfused_optimizer") < 3.2e6
 
 
+@pytest.mark.long
 def test_a_cross_entropy_under_autocast_is_told_of_as_a_whole() -> None:
     analysis = ncuroof.read(FOLDER / "training_step.quick.ncu-repz").analyse()
     parts = analysis.kernels.filter(pl.col("launch.fused_loss_frac").is_not_null())
@@ -88,6 +91,7 @@ def test_a_cross_entropy_under_autocast_is_told_of_as_a_whole() -> None:
     assert predicted_ns(analysis, parts, "unfused_cross_entropy") == pytest.approx(2.235e6 - 0.178e6, rel=0.01)
 
 
+@pytest.mark.long
 def test_a_step_of_durations_and_bytes_alone_is_told_of_its_optimizer_and_loss() -> None:
     analysis = ncuroof.read(FOLDER.parent / "h200/training_step.launches.ncu-repz").analyse()
     # Seven tensors of the 21 that a step's eight kernels move remain, at 90 % of 4.81 TB/s, and likewise of the logits' bytes:
@@ -102,6 +106,7 @@ def test_a_step_of_durations_and_bytes_alone_is_told_of_its_optimizer_and_loss()
     assert set(analysis.kernels.filter(pl.col("verdict") == "memory")["limiter"]) == {"dram"}
 
 
+@pytest.mark.long
 def test_an_attention_in_parts_promises_no_less_than_the_fused_one_saves() -> None:
     """Of the recording: its launches in parts, and how long FlashAttention-2 took for the same queries, keys and values."""
     analysis = analysed("attention_naive_64_4096-to-attention_flash_64_4096")
@@ -122,6 +127,7 @@ def test_compiled_and_fused_kernels_and_copies_are_in_no_chain() -> None:
     assert not in_chains["name"].str.contains("triton|Fused|CatArray|direct_copy").any()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("n_counted", "n_behind_itself", "share"),
     [
@@ -145,6 +151,7 @@ def test_a_report_that_holds_one_launch_for_many_goes_by_the_order_that_was_coun
     assert (CHAIN in analysis.findings["finding"].to_list()) == bool(share)
 
 
+@pytest.mark.long
 def test_a_step_whose_pointwise_kernels_stand_between_conversions_is_told_of_none() -> None:
     """Of two launches in a row of its 321, one is a copy, a conversion or a fill, a part of a foreach, or no pointwise kernel."""
     trace = Path(__file__).parents[1] / "collect/traces/h100-training-step.json.gz"

@@ -141,6 +141,7 @@ def test_counted_launches_keep_their_weights_and_the_rest_of_the_run_is_left_out
     assert whole.select(kernel="chase").weighting is None
 
 
+@pytest.mark.long
 def test_a_launch_is_judged_by_its_neighbours_in_the_whole_run() -> None:
     whole = ncuroof.read(Path(__file__).parents[2] / "fixtures/h100-80gb-hbm3/cos_cos_eager.full.ncu-repz").analyse()
     second = whole.select(skip=1, count=1)
@@ -149,6 +150,7 @@ def test_a_launch_is_judged_by_its_neighbours_in_the_whole_run() -> None:
     assert "pointwise_chain" in second.findings["finding"]
 
 
+@pytest.mark.long
 def test_an_operator_is_judged_by_all_of_its_kernels_or_not_at_all(tmp_path: Path) -> None:
     mm = ("aten::mm, seq = 3, op_id = 5, sizes = [[100, 64], [64, 200]]",)
     path = tmp_path / "run.ncu-rep"
@@ -167,6 +169,7 @@ def test_an_operator_is_judged_by_all_of_its_kernels_or_not_at_all(tmp_path: Pat
     assert whole.select(nvtx="aten::mm").expected.utilisation is None
 
 
+@pytest.mark.long
 def test_a_selection_can_be_compared_and_projected_and_drawn() -> None:
     part = ncuroof.read(demo.REPORT).analyse().select(count=5)
     assert ncuroof.compare(part, part).after.n_kernels == 5

@@ -44,6 +44,7 @@ def test_recoverable_time_is_summed_over_launches() -> None:
     assert analysis.summary.recoverable_ns == pytest.approx(1.2e6)
 
 
+@pytest.mark.long
 def test_a_sum_that_no_kernel_knows_is_not_zero() -> None:
     untimed = {key: value for key, value in launch(1.0, 90).items() if key != "gpu__time_duration.sum"}
     analysis = analysed(untimed, names=("a",))

@@ -42,6 +42,7 @@ def test_long_kernels_follow_the_busier_side(memory: float, compute: float, expe
     assert verdict(memory, compute) == expected
 
 
+@pytest.mark.long
 def test_short_kernels_that_do_not_fill_the_gpu_are_overhead() -> None:
     assert verdict(5, 5, duration_ns=4999, launch__waves_per_multiprocessor=0.9) == "overhead"
     assert verdict(5, 5, duration_ns=4999, launch__waves_per_multiprocessor=1.0) == "latency"
@@ -68,6 +69,7 @@ def test_without_utilisation_and_flops_the_verdict_is_unknown() -> None:
     assert path[-1]["outcome"] is None
 
 
+@pytest.mark.long
 def test_a_launch_too_small_to_matter_needs_no_utilisation() -> None:
     row, path = diagnosed({"gpu__time_duration.sum": 4999, "launch__waves_per_multiprocessor": 0.9})
     assert row["verdict"] == "overhead"
@@ -262,6 +264,7 @@ def test_without_the_two_totals_the_known_units_decide(
     assert (row["verdict"], row["limiter"], row["confidence"]) == (expected, limiter, confidence)
 
 
+@pytest.mark.long
 def test_one_of_the_two_totals_is_a_known_unit() -> None:
     # --metrics dram__throughput,sm__throughput: no unit of the SMs is busier than their total
     dram = {f"gpu__dram_throughput{PCT}": 80.5}
@@ -321,6 +324,7 @@ def test_the_path_shows_value_threshold_and_margin() -> None:
     assert step["margin_frac"] == pytest.approx(0.5)
 
 
+@pytest.mark.long
 def test_confidence_falls_near_a_threshold() -> None:
     def confidence(memory: float) -> object:
         return diagnosed({"gpu__time_duration.sum": 1e6, MEMORY: memory, COMPUTE: 20.0})[0]["confidence"]

@@ -73,6 +73,7 @@ def test_a_part_of_a_later_version_is_left_out() -> None:
     assert "paging" not in [part.name for part in time.parts]
 
 
+@pytest.mark.long
 def test_counts_without_times_leave_the_whole_run_to_the_kernels() -> None:
     counted = replace(COUNTS, breakdown=TemporalBreakdown(PARTS, STEPS))  # 200 µs, 120 of them kernels
     longer = replace(COUNTS, breakdown=TemporalBreakdown((Part("computation", 280e3), Part("host_wait", 20e3, 1))))

@@ -60,6 +60,7 @@ def test_weights_by_hand() -> None:
     assert weighting.covered_frac == pytest.approx(45 / 50)
 
 
+@pytest.mark.long
 def test_what_was_counted_and_not_recorded_is_told_by_function() -> None:
     # 5 launches of `left out`; of k<4> 6 in another shape, and 2 of k<8>, which is another kernel of the same function
     more = (
@@ -115,6 +116,7 @@ def test_a_kernel_that_the_profiler_left_mangled_is_the_one_that_the_report_dema
     assert (weighting.n_unmatched, weighting.covered_frac) == (0, 1.0)
 
 
+@pytest.mark.long
 def test_what_the_counted_launches_took() -> None:
     recent = KernelCount("void k<4>(float)", (8, 1, 1), (64, 1, 1), 10, 30_000.0, 2_000.0, 9_000.0)
     silent = KernelCount(
@@ -130,6 +132,7 @@ def test_what_the_counted_launches_took() -> None:
     assert ends(recent, silent) == [(None, None)] * 4
 
 
+@pytest.mark.long
 def test_the_share_of_time_in_launches_that_stand_for_uneven_ones() -> None:
     uneven = KernelCount("void k<4>(float)", (8, 1, 1), (64, 1, 1), 10, 30_000.0, 1_000.0, 9_000.0)
     even = KernelCount("void k<4>(float)", (4, 1, 1), (64, 1, 1), 6, 15_000.0, 2_400.0, 2_600.0)
@@ -166,6 +169,7 @@ def test_sums_are_those_of_the_counted_run() -> None:
     assert analysis.kernels["weight"].to_list() == [7.5, 7.5, 7.5, 1]
 
 
+@pytest.mark.long
 def test_gains_are_weighted_and_shares_stay_shares() -> None:
     plain, weighted = analysed(None), analysed()
     findings = weighted.findings.filter("is_most_worth")
@@ -176,6 +180,7 @@ def test_gains_are_weighted_and_shares_stay_shares() -> None:
     assert plain.findings.equals(weighted.findings)
 
 
+@pytest.mark.long
 def test_without_counts_nothing_changes() -> None:
     assert analysed(None).weighting is None
     assert analysed(None).to_dict() == Reports((raw_report(*LAUNCHES, names=NAMES),)).analyse().to_dict()
@@ -190,6 +195,7 @@ def test_counts_hold_for_their_own_report_alone() -> None:
     assert weighting.n_unmatched == 1  # in the second; nobody counted in the first
 
 
+@pytest.mark.long
 def test_screen_and_page_say_so() -> None:
     sentence = "eighted by launch counts from a run without ncu"
     left_out = "10.0 % of the counting run"
@@ -211,6 +217,7 @@ def test_launches_recorded_once_and_not_counted_are_told() -> None:
         assert "rofiled once per kernel and launch shape" in " ".join(render(once, form).decode().split())
 
 
+@pytest.mark.long
 def test_a_run_can_have_more_launches_than_32_bits_count() -> None:
     n = 10**12
     found = analysed(Counts(tuple(replace(kernel, n_launches=n) for kernel in COUNTS.kernels)))
@@ -246,6 +253,7 @@ def test_wall_time_of_the_counted_steps(
 STEP = TemporalBreakdown((Part("computation", 50e3), Part("host_wait", 50e3, 6)), CountedSteps(1, 100e3, None, None))
 
 
+@pytest.mark.long
 def test_a_wall_time_is_of_the_launches_that_were_counted() -> None:
     """Of the GPU time that the wall time says nothing about, the share is told: a report without counts, and one launch."""
     reports = (raw_report(*LAUNCHES, names=NAMES), replace(raw_report(launch(54_500, 90)), sha256="another"))

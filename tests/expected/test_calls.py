@@ -59,6 +59,7 @@ def expected(tmp_path: Path):
     return of
 
 
+@pytest.mark.long
 def test_padding_shows_as_more_work_than_was_needed(expected) -> None:
     (call,) = expected(product()).calls.to_dicts()
     assert (call["operator"], call["dtype"], len(call["ids"])) == (
@@ -73,6 +74,7 @@ def test_padding_shows_as_more_work_than_was_needed(expected) -> None:
     assert (call["module"], call["is_backward"]) == ("Block (Block)/Block.fc (Linear)", False)
 
 
+@pytest.mark.long
 def test_traffic_shows_against_what_has_to_move(expected) -> None:
     (call,) = expected(gelu()).calls.to_dicts()
     assert call["compulsory_bytes"] == 2 * 2 * 1024 * 4096
@@ -82,6 +84,7 @@ def test_traffic_shows_against_what_has_to_move(expected) -> None:
     assert call["roofline_ns"] == pytest.approx(2 * 2 * 1024 * 4096 / 4.8e12 * 1e9, rel=1e-3)
 
 
+@pytest.mark.long
 def test_a_product_off_the_tensor_cores_is_seen(expected) -> None:
     (call,) = expected(
         product(tensor={}, fp32=(0, 0, 128 * 256 * 64), demangled="gemm_bf16(c10::BFloat16 *)")
@@ -98,12 +101,14 @@ def test_launches_under_the_same_ranges_are_one_call(expected) -> None:
     assert calls["duration_ns"].to_list() == [40_000, 20_000]
 
 
+@pytest.mark.long
 def test_without_numbers_a_call_ends_when_its_first_kernel_comes_again(expected) -> None:
     bare = (*LAYER, "aten::mm, sizes = [[100, 64], [64, 200]]")
     first, second = product(nvtx=bare), gelu(nvtx=bare)
     assert expected(first, second, first, second).calls["ids"].to_list() == [[0, 1], [2, 3]]
 
 
+@pytest.mark.long
 def test_the_innermost_operator_of_known_work_counts(expected) -> None:
     ranges = (
         *LAYER,
@@ -114,6 +119,7 @@ def test_the_innermost_operator_of_known_work_counts(expected) -> None:
     assert expected(product(nvtx=ranges)).calls["operator"].to_list() == ["aten::mm"]
 
 
+@pytest.mark.long
 def test_gradients_belong_to_the_module_of_their_forward_operator(expected) -> None:
     backward = product(
         nvtx=(
@@ -127,6 +133,7 @@ def test_gradients_belong_to_the_module_of_their_forward_operator(expected) -> N
     assert {call["module"] for call in calls} == {"Block (Block)/Block.fc (Linear)"}
 
 
+@pytest.mark.long
 def test_modules_hold_what_is_within_them(expected) -> None:
     outside = product(nvtx=(MM.replace("op_id = 5", "op_id = 7"),))  # the same number as in the layer, but no gradient
     modules = {row["module"]: row for row in expected(product(), gelu(), outside).modules.to_dicts()}
@@ -139,6 +146,7 @@ def test_modules_hold_what_is_within_them(expected) -> None:
     assert modules["Block (Block)"]["needed_flop"] == 2 * 100 * 64 * 200
 
 
+@pytest.mark.long
 def test_a_run_without_ranges_or_sizes_expects_nothing(expected) -> None:
     for nvtx in ((), LAYER, (*LAYER, "aten::mm"), ("aten::frobnicate, sizes = [[1]]",), ("aten::view, sizes = [[1]]",)):
         found = expected(product(nvtx=nvtx))
@@ -147,6 +155,7 @@ def test_a_run_without_ranges_or_sizes_expects_nothing(expected) -> None:
         assert found.utilisation is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("counted_ns", "work_weight"), [(1.5e6, 10.0), (1.3e6, 6.5)])
 def test_as_many_of_the_size_as_would_beat_the_peak_are_of_other_sizes(
     tmp_path: Path, counted_ns: float, work_weight: float
@@ -230,12 +239,14 @@ def test_a_number_that_pytorch_cannot_have_given_is_none() -> None:
     assert place(["aten::mm, seq = " + "9" * 5000]).sequence is None
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", ["9" * 18, "9" * 200, "9" * 5000, "[" * 30_000], ids=len)
 def test_sizes_that_no_tensor_has_are_no_call(expected, size: str) -> None:
     text = f"aten::mm, seq = 3, sizes = [[{size}, {size}], [{size}, {size}]]"
     assert expected(product(nvtx=(*LAYER, text))).calls.is_empty()
 
 
+@pytest.mark.long
 def test_products_of_tf32_are_held_against_its_peak(expected) -> None:
     tf32 = "op_hmma_src_tf32_dst_fp32_sparsity_off"
     (call,) = expected(product(tensor={tf32: 2 * 128 * 256 * 64}, demangled="cutlass_s1688gemm")).calls.to_dicts()
@@ -259,6 +270,7 @@ def test_ranges_of_other_libraries_are_no_modules_and_numbers_no_part_of_a_name(
     assert place(["Optimizer.step#AdamW.step, op_id = 77"]).module == "Optimizer.step#AdamW.step"
 
 
+@pytest.mark.long
 def test_sequence_numbers_are_those_of_a_report(expected, tmp_path: Path) -> None:
     backward = ("autograd::engine::evaluate_function: MmBackward0, seq = 3", "MmBackward0, seq = 3")
     gradient = product(nvtx=(*backward, "aten::mm, op_id = 20, sizes = [[64, 100], [100, 200]]"))
@@ -269,6 +281,7 @@ def test_sequence_numbers_are_those_of_a_report(expected, tmp_path: Path) -> Non
     assert calls["module"].to_list() == ["One (One)", "One (One)", "Two (Two)", "Two (Two)"]
 
 
+@pytest.mark.long
 def test_what_a_gradient_computes_again_is_told_from_what_it_needs(expected) -> None:
     again = ("autograd::engine::evaluate_function: MmBackward0, seq = 3", *LAYER, MM.replace("seq = 3", "seq = 9"))
     found = expected(product(), product(nvtx=again))
@@ -278,6 +291,7 @@ def test_what_a_gradient_computes_again_is_told_from_what_it_needs(expected) -> 
     assert found.utilisation.needed_flop == 2 * 100 * 64 * 200
 
 
+@pytest.mark.long
 def test_tensor_cores_under_no_known_operator_are_told_apart(expected) -> None:
     convolution = product(nvtx=(*LAYER, "aten::convolution, op_id = 9, sizes = [[1, 3, 8, 8], [4, 3, 3, 3], []]"))
     found = expected(product(), convolution).utilisation
@@ -286,6 +300,7 @@ def test_tensor_cores_under_no_known_operator_are_told_apart(expected) -> None:
     assert found.other_frac == pytest.approx(0)
 
 
+@pytest.mark.long
 def test_a_causal_mask_leaves_out_work_that_no_range_tells_of(expected) -> None:
     # 2 sequences, 4 heads, 128 queries and keys, 64 features: 4 * 2 * 4 * 128 * 128 * 64 FLOPs, half of them under a causal mask
     whole = 4 * 2 * 4 * 128 * 128 * 64
@@ -298,6 +313,7 @@ def test_a_causal_mask_leaves_out_work_that_no_range_tells_of(expected) -> None:
     assert (masked, full, more) == (pytest.approx(whole / 2), whole, whole)
 
 
+@pytest.mark.long
 def test_scores_that_attention_computes_again_are_extra_work(expected) -> None:
     # 2 sequences, 4 heads, 128 queries and keys, 64 features: five products of 2·2·4·128·128·64 FLOPs run, four are needed
     one = 2 * 2 * 4 * 128 * 128 * 64

@@ -8,6 +8,7 @@ import ncuroof
 from tests.support import demo
 
 
+@pytest.mark.long
 def test_operators_of_the_simulated_step() -> None:
     found = ncuroof.read(demo.REPORT).analyse().expected
     calls = {call["operator"]: call for call in found.calls.to_dicts()}
@@ -33,6 +34,7 @@ def test_operators_of_the_simulated_step() -> None:
     assert found.utilisation.needed_flop == 2 * 16384 * 4096 * 16384 + 2 * 512 * 8192 * 512
 
 
+@pytest.mark.long
 def test_a_layer_has_what_is_within_it() -> None:
     modules = {row["module"]: row for row in ncuroof.read(demo.REPORT).analyse().expected.modules.to_dicts()}
     assert modules["step/forward/layer0/mlp"]["n_calls"] == 2

@@ -60,6 +60,7 @@ def expected(folder: Path, paths: Sequence[Sequence[str]]) -> Expected:
     return ncuroof.read(file).analyse().expected
 
 
+@pytest.mark.long
 def test_ranges_written_down(tmp_path: Path) -> None:
     calls = expected(tmp_path, WRITTEN_DOWN).calls.to_dicts()
     assert [(call["operator"], call["module"], call["is_backward"]) for call in calls] == [

@@ -44,6 +44,7 @@ def test_short_launches_need_more() -> None:
     assert found["noise_frac"] == pytest.approx(2 * math.sqrt(2) * math.hypot(0.05, 0.01), rel=1e-9)
 
 
+@pytest.mark.long
 def test_many_launches_need_no_less_than_the_least_change() -> None:
     rows = [launch("a", 0, 1000.0, driver_version="550")] * 10_000 + [
         launch("b", 1, 1015.0, driver_version="560")

@@ -58,6 +58,7 @@ def test_loops_are_outermost_and_leave_out_what_only_leads_there() -> None:
     assert not list(loops(after, {0, 1, 4}))
 
 
+@pytest.mark.long
 def test_long_code_needs_no_deep_stack() -> None:
     n = 50_000
     after = [(number + 1,) for number in range(n)] + [(0,)]

@@ -209,6 +209,7 @@ def test_flipped_bits_give_a_named_error_or_an_analysis(
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.long
 def test_text_that_is_no_utf8_is_replaced(tmp_path: Path) -> None:
     # What flips do to a name: 0xFF is in no UTF-8. NVIDIA's module turns it into lone surrogates, which no file can hold.
     counters = {**CHIP, "device__attribute_display_name": "deviceQZ", "gpu__time_duration.sum": 1.0}
@@ -291,6 +292,7 @@ def test_values_that_no_counter_can_have_are_missing(tmp_path: Path) -> None:
     assert report.workloads["n_not_finite"].to_list() == [1, 1, 1, 1, 0, 0, 0]
 
 
+@pytest.mark.long
 def test_a_breakdown_cannot_put_its_own_columns_into_our_tables(tmp_path: Path) -> None:
     columns = ["id", "nvtx", "duration_ns", "workload", "source", "grid", "process_id", "limiter.memory", "number"]
     for value in ("text", 3.0):

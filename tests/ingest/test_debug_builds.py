@@ -93,6 +93,7 @@ def test_where_results_are_lost_nobody_knows_which_builds_remain(tmp_path: Path)
     assert ncuroof.read(path).analyse().summary.n_kernels == 2
 
 
+@pytest.mark.long
 def test_a_debug_build_is_told_first_and_gains_are_not(tmp_path: Path) -> None:
     path = tmp_path / "debug.ncu-rep"
     counters = DURATION | {
@@ -117,6 +118,7 @@ def test_a_debug_build_is_told_first_and_gains_are_not(tmp_path: Path) -> None:
         assert "1 of 2 kernels was compiled for debugging" in " ".join(render(analysis, form).decode().split()), form
 
 
+@pytest.mark.long
 def test_debug_builds_of_recorded_reports_are_those_whose_bytes_say_so(corpus: list[Path]) -> None:
     n_debug_builds = 0
     for path in corpus:

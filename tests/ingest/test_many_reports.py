@@ -27,6 +27,7 @@ def files(tmp_path: Path) -> list[Path]:
     return [*paths, demo.REPORT]
 
 
+@pytest.mark.long
 def test_files_read_on_several_cores_are_as_read_alone(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(many_reports, "WORTH_BYTES", 0)
     n_read = []
@@ -57,6 +58,7 @@ def test_no_more_processes_than_windows_waits_for(files: list[Path], monkeypatch
     ]  # Python documentation, concurrent.futures: "On Windows, max_workers must be less than or equal to 61"
 
 
+@pytest.mark.long
 def test_an_error_of_another_process_keeps_its_name_and_hint(
     files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,6 +81,7 @@ def test_small_files_start_no_process(files: list[Path], monkeypatch: pytest.Mon
     assert len(list(open_reports(files, selection=None, reader="auto", n_processes=8))) == len(files)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("suffix", [".ncu-rep", ".ncu-repz"])
 def test_a_large_report_is_read_as_a_small_one(tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
     content = write_report([Kernel(f"k{number}", TIMED) for number in range(200)])

@@ -204,6 +204,7 @@ def test_zstd_of_something_else_or_of_nothing_is_refused(tmp_path: Path) -> None
         ncuroof.read(path)
 
 
+@pytest.mark.long
 def test_a_decompression_bomb_is_refused_with_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "bomb.ncu-repz"
     zeros = bytes(1 << 20)
@@ -218,6 +219,7 @@ def test_a_decompression_bomb_is_refused_with_little_memory(tmp_path: Path) -> N
     assert peak_bytes < LEAST_ALLOWANCE_BYTES
 
 
+@pytest.mark.long
 def test_a_huge_file_of_another_kind_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "huge.bin"
     with path.open("wb") as file:
@@ -227,6 +229,7 @@ def test_a_huge_file_of_another_kind_is_not_read(tmp_path: Path) -> None:
     assert peak_bytes < LEAST_ALLOWANCE_BYTES
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("listing", [True, False])
 def test_a_file_that_names_counters_without_end_is_refused_with_little_memory(tmp_path: Path, listing: bool) -> None:
     # Columns as wide as the file says, and expressions over all of them: 100 kB of file took gigabytes.

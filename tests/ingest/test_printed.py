@@ -328,6 +328,7 @@ def _n_read(table: Path, text: str) -> int:
         return 0
 
 
+@pytest.mark.long
 def test_a_table_cut_anywhere_is_a_named_error_or_what_is_whole(table: Path) -> None:
     for text in (wide_table([TIMED] * 2), long_table([TIMED] * 2, rules=True)):
         found = [_n_read(table, text[:n_bytes]) for n_bytes in range(1, len(text), 5)]
@@ -380,6 +381,7 @@ def test_absurd_cells_take_no_time_and_are_no_values(table: Path, identity: dict
     assert all(math.isfinite(value) for column in report.counters for value in column.drop_nulls())
 
 
+@pytest.mark.long
 def test_a_quote_that_is_never_closed_loses_one_row_in_linear_time(table: Path) -> None:
     header, units, row, *_ = wide_table([TIMED]).splitlines(keepends=True)
     start = time.process_time()
@@ -401,6 +403,7 @@ def test_rows_of_a_table_within_are_not_lost(table: Path) -> None:
 # ---- the whole way -----------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_table_is_analysed_with_a_caveat(table: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table.write_text(
         wide_table([{DURATION: ("usecond", "100.00"), SM: ("%", "20.00"), MEMORY: ("%", "90.00")}]), encoding="utf-8"

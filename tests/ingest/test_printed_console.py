@@ -174,6 +174,7 @@ def test_counters_are_told_by_nvidias_sentences(tmp_path: Path, words: str, valu
     assert found == values
 
 
+@pytest.mark.long
 def test_sentences_lead_to_the_cause_that_the_report_tells(tmp_path: Path) -> None:
     said = "    OPT   The memory access pattern for global loads from L1TEX might not be optimal. On average, only 4.0 of the 32\n"
     said += "          bytes transmitted per sector are utilized by each thread.\n"
@@ -306,6 +307,7 @@ def test_tables_apart_from_any_name_are_told_where_there_are_several_kernels(tmp
     assert "1 for other" in prompt.warnings[0]
 
 
+@pytest.mark.long
 def test_warnings_are_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "note.md"
     path.write_text(SPEED)

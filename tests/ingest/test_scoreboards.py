@@ -230,6 +230,7 @@ def test_of_hundreds_of_branches_to_one_place_the_first_are_followed() -> None:
     assert awaited(*loads, instruction(waits=(0,)), by=2 * n_branches) == [2 * k for k in range(64)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("compute_capability", [75, 80, 89, 90, 100, 120])
 def test_lines_wait_for_those_that_load_what_they_need(tmp_path: Path, compute_capability: int) -> None:
     """By the source of awaited.cu, as this machine's compiler translates it for each architecture."""
@@ -250,6 +251,7 @@ def test_lines_wait_for_those_that_load_what_they_need(tmp_path: Path, compute_c
         assert {other for waiting, other in split if waiting == line and other in (9, 10)} == loaded
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("architecture", ["90a", "100a", "120a"])
 def test_who_waits_for_a_bulk_copy_waits_for_the_line_that_asks_its_barrier(tmp_path: Path, architecture: str) -> None:
     """`mbarrier.try_wait` answers by a predicate that a scoreboard guards: a stall of scoreboards, at its own line."""

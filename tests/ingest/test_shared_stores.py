@@ -180,6 +180,7 @@ def judged(path: Path, *opcodes: int) -> dict[str, object]:
     return kernel
 
 
+@pytest.mark.long
 def test_a_computation_that_was_removed_comes_before_a_better_grid(tmp_path: Path) -> None:
     kernel = judged(tmp_path / "r.ncu-rep", *TILE, EXIT)
     assert kernel["access"]["unread_shared_stores"] == 2
@@ -190,6 +191,7 @@ def test_a_computation_that_was_removed_comes_before_a_better_grid(tmp_path: Pat
     assert not any(finding["is_most_worth"] for finding in others)
 
 
+@pytest.mark.long
 def test_a_tile_that_is_read_is_not_reported(tmp_path: Path) -> None:
     kernel = judged(tmp_path / "r.ncu-rep", *TILE, LDS, EXIT)
     assert kernel["access"]["unread_shared_stores"] == 0

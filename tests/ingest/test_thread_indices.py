@@ -159,6 +159,7 @@ def judged(path: Path, counters: dict[str, float], *code: bytes) -> dict[str, An
     return kernel
 
 
+@pytest.mark.long
 def test_threads_and_blocks_that_do_the_same_are_counted(tmp_path: Path) -> None:
     code = read(TID_X) + read(CTAID_X) + instruction(EXIT)
     kernel = judged(tmp_path / "r.ncu-rep", launch((32, 8, 2), (100, 1, 3)), code)
@@ -177,6 +178,7 @@ def test_threads_and_blocks_that_do_the_same_are_counted(tmp_path: Path) -> None
     assert (gains["alike_threads"], gains["alike_blocks"]) == (None, pytest.approx(2e6 / 3))
 
 
+@pytest.mark.long
 def test_threads_of_which_each_has_its_own_work_are_not(tmp_path: Path) -> None:
     code = read(TID_X) + read(CTAID_X) + instruction(EXIT)
     kernel = judged(tmp_path / "r.ncu-rep", launch((256, 1, 1), (100, 1, 1)), code)

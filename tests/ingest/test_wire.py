@@ -72,6 +72,7 @@ def test_any_bytes_decode_or_raise_wire_error(message: bytes) -> None:
     assert all(isinstance(value, int | memoryview) for _, _, value in decoded)
 
 
+@pytest.mark.long
 @given(st.integers(1, 2**29 - 1), st.integers(0, 2**64 - 1), st.text(), st.floats(allow_nan=False))
 def test_what_the_encoder_writes_is_read_back(number: int, value: int, string: str, real: float) -> None:
     message = b"".join(

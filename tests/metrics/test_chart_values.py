@@ -68,6 +68,7 @@ def analysed(path: Path, counters: dict[str, float], *charts: RooflineChart) -> 
     return ncuroof.read(path).analyse().to_dict()["kernels"][0]
 
 
+@pytest.mark.long
 def test_work_and_roofs_of_a_chip_that_nobody_lists_are_those_of_its_charts(tmp_path: Path) -> None:
     kernel = analysed(tmp_path / "new.ncu-rep", TOMORROW, SINGLE)
     # (30 + 120) per cycle · 2 GHz of 1000 per cycle · 2 GHz
@@ -85,6 +86,7 @@ def test_work_and_roofs_of_a_chip_that_nobody_lists_are_those_of_its_charts(tmp_
     assert "core__fp32_fma3" in kernel["work"]["fp32"]["definition"]
 
 
+@pytest.mark.long
 def test_paths_of_the_tensor_cores_are_told_by_their_labels(tmp_path: Path) -> None:
     charts, counters = [], dict(TOMORROW)
     for path, label, rate, peak in (

@@ -211,6 +211,7 @@ def test_what_curands_header_does_and_where_samples_are_is_told_by_lines() -> No
     assert shares_by_lines(pl.DataFrame(schema=LINES)).rows() == []
 
 
+@pytest.mark.long
 def test_a_generator_that_is_set_up_within_a_kernel_is_told_before_its_loads() -> None:
     rows = [(0, n, kind, file) for n, (kind, file) in enumerate([(4.0, "curand_kernel.h")] * 9 + [(4.0, "own.cu")])]
     table = pl.DataFrame(rows, schema=["row", "number", MEMORY_TYPE, "file"], orient="row").with_columns(

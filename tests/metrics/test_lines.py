@@ -39,6 +39,7 @@ def test_instructions_of_a_line_are_added_and_have_a_share_of_all() -> None:
     assert lines("instructions", found) == [(0, 8, 60.0, 0.6), (0, 7, 30.0, 0.3)]
 
 
+@pytest.mark.long
 def test_instructions_of_a_pipe_are_known_by_their_opcodes() -> None:
     iadd3, imad, mufu, ldg = 0x10, 0x24, 0x108, 0x181
     found = report(

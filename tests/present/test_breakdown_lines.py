@@ -99,6 +99,7 @@ def test_a_group_says_how_much_its_launches_differ(tmp_path: Path) -> None:
     assert r"| 2, 1.00 µs to 3.00 µs each \(±50.0 %\) |" in to_markdown(analysis)
 
 
+@pytest.mark.long
 def test_markdown_has_a_table_of_families_and_one_of_ranges_where_there_are_any(tmp_path: Path) -> None:
     text = to_markdown(run(tmp_path, ("a", ("x|y",), 1000.0), ("ampere_sgemm_128x64_nn", (), 3000.0)))
     assert "| own code | 25.0 % | 1.00 µs | " in text

@@ -25,6 +25,7 @@ def test_every_name_is_explained(name: str) -> None:
     assert any(line.strip() for line in lines[1:])
 
 
+@pytest.mark.long
 def test_everything_that_a_document_names_can_be_explained() -> None:
     known = set(names())
     for kernel in ncuroof.read(demo.REPORT).analyse().to_dict()["kernels"]:
@@ -41,6 +42,7 @@ def test_everything_that_a_document_names_can_be_explained() -> None:
             assert {name for name in written if meant(name) not in known} == set()
 
 
+@pytest.mark.long
 def test_the_page_explains_verdicts_limiters_and_families_of_its_kernels() -> None:
     document = ncuroof.read(demo.REPORT).analyse().to_dict()
     names = {name for name, _ in explained(document)}
@@ -325,6 +327,7 @@ def test_what_is_printed_for_a_limiter_can_be_asked_for() -> None:
         assert explain(label(name)) == explain(name)
 
 
+@pytest.mark.long
 def test_every_column_and_limiter_of_a_run_can_be_explained() -> None:
     rows = kernel_rows(ncuroof.read(demo.REPORT).analyse())
     known = set(names())

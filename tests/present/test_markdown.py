@@ -54,6 +54,7 @@ def test_hostile_names_do_not_change_the_shape(tmp_path: Path, text: str) -> Non
     assert "\u202e" not in markdown
 
 
+@pytest.mark.long
 def test_the_demo_has_its_tables() -> None:
     lines = to_markdown(ncuroof.read(demo.REPORT).analyse()).splitlines()
     assert lines[0].startswith("<!-- ncuroof ")
@@ -65,6 +66,7 @@ def test_the_demo_has_its_tables() -> None:
     assert all(_shape(row) == _shape(header) for row in rows)
 
 
+@pytest.mark.long
 def test_what_one_row_would_repeat_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "run.ncu-rep"
     one, *others = (Kernel(f"k{n}", METRICS, sections=("SpeedOfLight",)) for n in range(11))
@@ -80,6 +82,7 @@ def test_what_one_row_would_repeat_is_left_out(tmp_path: Path) -> None:
     assert "\n\nFor 10 kernels without advice: to know why, collect --section SpeedOfLight" in markdown
 
 
+@pytest.mark.long
 def test_an_unknown_version_is_no_line(tmp_path: Path) -> None:
     path = tmp_path / "run.ncu-rep"
     path.write_bytes(write_report([Kernel("k", METRICS)], Session(ncu_version="")))
@@ -87,6 +90,7 @@ def test_an_unknown_version_is_no_line(tmp_path: Path) -> None:
     assert not any(line.startswith("- Nsight Compute") or line == "- " for line in lines)
 
 
+@pytest.mark.long
 def test_a_damaged_report_says_so(tmp_path: Path) -> None:
     path = tmp_path / "cut_short.ncu-rep"
     path.write_bytes(demo.REPORT.read_bytes()[:-100])

@@ -80,6 +80,7 @@ def test_our_own_earlier_output_is_replaced(tmp_path: Path, analysis: Analysis, 
     assert path.read_bytes() == b"newer" != written
 
 
+@pytest.mark.long
 def test_a_summary_whose_title_takes_a_line_of_its_own_is_replaced(tmp_path: Path) -> None:
     report = tmp_path / f"{'long' * 20}.ncu-rep"
     report.write_bytes(demo.REPORT.read_bytes())

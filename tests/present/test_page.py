@@ -229,6 +229,7 @@ def test_long_texts_are_stored_once_in_each_part():
         assert block["texts"].count(wanted) == 1
 
 
+@pytest.mark.long
 def test_a_further_kernel_adds_little_to_the_page():
     one, many = (len(render_page(document(*[kernel(id=number) for number in range(n)]))) for n in (100, 1100))
     assert (many - one) / 1000 < 400

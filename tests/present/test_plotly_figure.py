@@ -349,6 +349,7 @@ def test_without_plotly_the_hint_says_what_to_install(monkeypatch):
 # ---- of an analysis --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_an_analysis_has_a_figure_that_notebooks_show():
     analysis = ncuroof.read(demo.REPORT).analyse()
     figure = analysis.roofline()
@@ -361,6 +362,7 @@ def test_an_analysis_has_a_figure_that_notebooks_show():
     assert "Transactions counted at L2" in analysis.roofline(view="instruction", level="l2").layout.title.subtitle.text
 
 
+@pytest.mark.long
 def test_the_launches_of_a_group_are_found_again():
     raw = ncuroof.read(demo.REPORT).raw
     analysis = ncuroof.Reports(raw * 3).analyse()

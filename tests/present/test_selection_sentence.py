@@ -54,6 +54,7 @@ def test_shares_are_of_the_selected_time() -> None:
     assert (gpu_time({}), whole({}), is_whole({})) == ("GPU time", "the run's GPU time", True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["term", "md", "html"])
 def test_every_text_says_so_first(form: str) -> None:
     analysis = ncuroof.read(demo.REPORT).analyse()
@@ -63,6 +64,7 @@ def test_every_text_says_so_first(form: str) -> None:
     assert "run's GPU time" not in render(analysis.select(count=2), form).decode()
 
 
+@pytest.mark.long
 def test_the_document_names_the_filters() -> None:
     analysis = ncuroof.read(demo.REPORT).analyse()
     summary = json.loads(render(analysis.select(skip=1, count=2), "json"))["summary"]

@@ -121,6 +121,7 @@ def test_the_ten_lines_with_most_samples_are_told() -> None:
     assert [line["line"] for line in lines] == list(range(1, 11))
 
 
+@pytest.mark.long
 def test_a_report_tells_where_its_findings_are(tmp_path: Path) -> None:
     """A latency-bound kernel that waits at one line for what another loads: the document, the summary and the page name both."""
     path = tmp_path / "r.ncu-rep"

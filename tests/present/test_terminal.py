@@ -107,6 +107,7 @@ def test_hostile_file_names_fit_and_do_not_act(tmp_path: Path, file: str) -> Non
     _assert_fits(_summary(tmp_path, Kernel("k", METRICS), file=file))
 
 
+@pytest.mark.long
 def test_the_number_of_launches_is_not_what_gets_cut(tmp_path: Path) -> None:
     for name in (HOSTILE["wide"], HOSTILE["one word"]):
         text = _summary(tmp_path, *([Kernel(name, METRICS)] * 7))
@@ -172,6 +173,7 @@ def test_a_cause_that_leaves_most_of_the_time_says_what_would_tell_why(
     assert words in " ".join(text.split())
 
 
+@pytest.mark.long
 def test_a_damaged_report_says_so(tmp_path: Path) -> None:
     path = tmp_path / "cut.ncu-rep"
     path.write_bytes(demo.REPORT.read_bytes()[:-100])
@@ -304,6 +306,7 @@ def test_wrapped_remarks_leave_no_blanks_at_the_ends_of_lines(analysis: Analysis
     assert [line for line in lines if line != line.rstrip()] == []
 
 
+@pytest.mark.long
 def test_names_are_whole_where_there_is_room_and_numbers_stand_beside_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -370,6 +373,7 @@ def _screen(folder: Path, command: str, n_columns: int, n_rows: int) -> list[str
     return shown
 
 
+@pytest.mark.long
 def test_debug_builds_are_told_with_their_share_of_the_time_as_on_the_page():
     reports = ncuroof.read(demo.REPORT)
     (raw,) = reports.raw
@@ -384,6 +388,7 @@ def test_debug_builds_are_told_with_their_share_of_the_time_as_on_the_page():
     assert note[1:] in html.unescape(render_page(analysis.to_dict()))
 
 
+@pytest.mark.long
 def test_kernels_counted_at_0_ns_are_shown_without_shares_of_their_time(analysis: Analysis) -> None:
     """PyTorch's profiler has written whole microseconds, in which short launches are 0."""
     assert "(up to 96.6 % of its time;" in to_text(analysis)

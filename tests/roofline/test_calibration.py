@@ -65,6 +65,7 @@ def test_what_is_no_calibration_is_refused(tmp_path: Path, content: bytes, said:
     assert caught.value.hint == "name a file in it"
 
 
+@pytest.mark.long
 def test_reached_roofs_stand_beside_the_others() -> None:
     analysis = ncuroof.read(demo.REPORT).analyse([H200])
     ceilings = analysis.roofline_tables.ceilings
@@ -74,6 +75,7 @@ def test_reached_roofs_stand_beside_the_others() -> None:
     assert {"counters", "datasheet", "measured"} == set(ceilings["source"])
 
 
+@pytest.mark.long
 def test_a_launch_is_judged_against_both() -> None:
     kernels = {each["short_name"]: each for each in ncuroof.read(demo.REPORT).analyse([H200]).to_dict()["kernels"]}
     adam = kernels["multi_tensor_apply_kernel"]["bandwidth"]["dram"]
@@ -89,6 +91,7 @@ def test_a_launch_is_judged_against_both() -> None:
     assert product["work"]["tensor_bf16"]["reached_frac"] == pytest.approx(rate / (7.5e14 * clock / 1.65e9), rel=1e-3)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("other", [replace(H200, gpu="NVIDIA H100 80GB HBM3"), replace(H200, sm_count=114)])
 def test_another_gpus_roofs_are_left_out(other: Calibration) -> None:
     analysis = ncuroof.read(demo.REPORT).analyse([other])
@@ -98,6 +101,7 @@ def test_another_gpus_roofs_are_left_out(other: Calibration) -> None:
     )
 
 
+@pytest.mark.long
 def test_a_calibration_changes_no_verdict() -> None:
     plain, judged = (ncuroof.read(demo.REPORT).analyse(each) for each in ([], [H200]))
     assert plain.diagnosis.verdicts.equals(judged.diagnosis.verdicts)

@@ -34,6 +34,7 @@ def words(report: Path, folder: Path, like: str = "copy_16.full") -> list[str]:
     return [str(report), str(folder), *named, "--hide", "pass-phrase"]
 
 
+@pytest.mark.long
 def test_a_report_is_added_with_its_counts(tmp_path: Path, folder: Path) -> None:
     report = tmp_path / "run.ncu-rep"
     report.write_bytes(write_report([kernel(Described("step", 1000, warp_instructions=100))], SECRET))

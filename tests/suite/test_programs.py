@@ -63,6 +63,7 @@ def only_planted_spills_and_registers(source: Path, printed: str) -> None:
     assert sum(n > 48 for n in used) == (source.name == "waiting.cu")
 
 
+@pytest.mark.long
 def test_the_debug_build_fits_an_sm_as_often_as_its_case_counts_on(build: Path) -> None:
     tools = Tools("ncu", "nvcc", sys.executable, build, "none", "sm_90")
     command = [*build_command("unoptimised.cu", tools)[:-3], "-Xptxas", "-v", "-cubin", "-o", "/dev/null"]
@@ -74,6 +75,7 @@ def test_the_debug_build_fits_an_sm_as_often_as_its_case_counts_on(build: Path) 
     assert [65536 // (256 * n) for n in allocated] == [case.sizes["per_sm"]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("program", ["arithmetic.cu", "unoptimised.cu"])
 def test_the_planted_debug_build_is_one(program: str, build: Path) -> None:
     tools = Tools("ncu", "nvcc", sys.executable, build, "none", "sm_90")

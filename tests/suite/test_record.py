@@ -187,6 +187,7 @@ def test_a_wrong_call_is_told(words: tuple[str, ...], status: int, message: str)
 # ---- with tools that pretend ----------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_a_recording_is_stripped_packed_and_unpacked(tools: dict[str, str], tmp_path: Path) -> None:
     done = run(tools, tmp_path, "--only", "^copy_(4|16)$|^gemm_bf16_8192$", "--level", "full")
     assert done.returncode == 0, done.stdout

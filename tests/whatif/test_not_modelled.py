@@ -52,6 +52,7 @@ def test_short_launches_are_said_where_they_take_a_twentieth_of_the_time(duratio
     assert [share in text for text in found] == ([True] if share else [])
 
 
+@pytest.mark.long
 def test_a_graph_is_said() -> None:
     run = ncuroof.read(FIXTURES / "h200" / "cuda_graph.full.ncu-repz").analyse()
     found = not_modelled(run.kernels, [Target(H100)], {0: H200})

@@ -55,6 +55,7 @@ def test_the_same_card_is_the_same_whatever_its_memory(recorded: float) -> None:
         assert found["duration_ns"] == found["least_ns"] == found["most_ns"] == pytest.approx(1e5)
 
 
+@pytest.mark.long
 def test_what_the_driver_says_counts_and_not_the_clock_of_the_moment() -> None:
     # 2 · 9501 MHz · 256 bit / 8 = 608.064 GB/s by the driver; counted at 9251 MHz, as GeForce cards run kernels
     kernel = {
