@@ -14,10 +14,10 @@ from pathlib import Path
 
 from availability import Availability, load_availability
 
+from ncuroof.enums import capability_text
 from ncuroof.metrics import Catalogue, load_catalogue
-from ncuroof.metrics.entries import Pair, Quantity, Source
+from ncuroof.metrics.catalogue_types import Pair, Quantity, Source
 from ncuroof.metrics.formula import Formula
-from ncuroof.words import capability_text
 
 FOLDER = Path(__file__).parent / "quantities"
 INDEX = "README.md"

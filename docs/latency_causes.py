@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ncuroof.diagnosis import load_rules
-from ncuroof.wording import label
+from ncuroof.formatting import label
 
 FILE = Path(__file__).with_name("verdict.md")
 _BLOCK = re.compile(r"(<!-- causes -->\n).*?(<!-- end -->)", re.DOTALL)

@@ -27,10 +27,10 @@ from ncuroof.diagnosis import (
     total_work,
 )
 from ncuroof.errors import MissingExtraError, WhatIfError
+from ncuroof.formatting import duration, first_of
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import Measurements
 from ncuroof.roofline import Roofline
-from ncuroof.wording import duration, first_of
 
 if TYPE_CHECKING:
     import pandas as pd

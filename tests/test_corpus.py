@@ -16,7 +16,7 @@ from ncuroof.analysis import Analysis
 from ncuroof.comparison import compare, judge, parse_gate
 from ncuroof.ingest import open_report
 from ncuroof.metrics import load_catalogue, measure, selection
-from ncuroof.metrics.measure import scale
+from ncuroof.metrics.measurements import scale
 from ncuroof.whatif import Target, busy_times, project
 from tests.support.embedded_charts import ChartValue, chart_values
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 import ncuroof
+from ncuroof.enums import MemoryLevel, Precision, Verdict
 from ncuroof.present import render
 from ncuroof.present.documents.analysis import document as describe_all
 from ncuroof.reading import Reports
-from ncuroof.words import MemoryLevel, Precision, Verdict
 from tests.support import demo
 from tests.support.raw import raw_report
 

@@ -27,7 +27,7 @@ FOLDERS = {
 }
 """Folders of a room, in the same way: a folder may import those before it, and what lies beside them."""
 
-WORDS = {"errors", "words", "wording", "tables", "resources", "json_files", "_version"}
+WORDS = {"errors", "enums", "formatting", "tables", "resources", "json_files", "_version"}
 EDGE = {"cli", "batch", "torch", "collect"}
 """Outside the flow: the command line, tasks that run the chain on many files, what runs in a PyTorch program, recordings."""
 

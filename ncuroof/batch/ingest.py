@@ -24,8 +24,8 @@ from ncuroof._version import __version__
 from ncuroof.batch.dataset import Dataset, file_system
 from ncuroof.errors import ClusterError, MissingExtraError, NcuroofError, ReportAccessError, ReportNotFoundError
 from ncuroof.fleet import Origin, fleet_rows, of_source
+from ncuroof.ingest.file_content import readable, sha256
 from ncuroof.ingest.many_reports import workers_start
-from ncuroof.ingest.stored import readable, sha256
 from ncuroof.reading import Reports, read
 from ncuroof.sidecars.counts import counts_path
 

@@ -52,11 +52,11 @@ def calibrate(
             f"expected GPU {gpu}, found {found}", hint="run this on the machine with the GPU; nvidia-smi lists its GPUs"
         )
     from ncuroof.collect.reachable_roofs import measure  # noqa: PLC0415
+    from ncuroof.enums import Precision  # noqa: PLC0415
     from ncuroof.present.texts.hardware import to_text  # noqa: PLC0415
     from ncuroof.roofline import match_profile  # noqa: PLC0415
     from ncuroof.roofline.sheet_roofs import states_peak, without_impossible  # noqa: PLC0415
     from ncuroof.sidecars.calibration import calibration_json  # noqa: PLC0415
-    from ncuroof.words import Precision  # noqa: PLC0415
 
     torch.cuda.set_device(gpu)
     major, minor = torch.cuda.get_device_capability(gpu)

@@ -7,8 +7,8 @@ import click
 from ncuroof.cli.options import common
 from ncuroof.cli.streams import echo
 from ncuroof.collect.doctor import can_profile, examine, this_machine
+from ncuroof.formatting import printable
 from ncuroof.ncu.settings import load_settings
-from ncuroof.wording import printable
 
 
 @click.command()

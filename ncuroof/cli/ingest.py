@@ -16,7 +16,7 @@ from ncuroof.batch.ingest import ingest as take_in
 from ncuroof.cli.options import Location, common, say
 from ncuroof.cli.streams import echo
 from ncuroof.errors import DatasetError, IngestIncompleteError
-from ncuroof.wording import counted, launches
+from ncuroof.formatting import counted, launches
 
 _MOST_FAILURES = 20
 _LINES_WITHOUT_TERMINAL = 10

@@ -15,8 +15,8 @@ import click
 
 from ncuroof.cli.streams import echo
 from ncuroof.errors import OutputError
+from ncuroof.formatting import printable
 from ncuroof.sidecars.counts import counts_path
-from ncuroof.wording import printable
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

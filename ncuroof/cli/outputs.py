@@ -19,10 +19,10 @@ from ncuroof.analysis import Analysis
 from ncuroof.cli.options import STANDARD_OUTPUT, FileToWrite, say, wants_color
 from ncuroof.cli.streams import check_standard_output, echo
 from ncuroof.errors import OutputError
+from ncuroof.formatting import printable
 from ncuroof.present import write
 from ncuroof.present.output import page_beside
 from ncuroof.reading import Reports
-from ncuroof.wording import printable
 
 _TEXT, _BINARY = "term", "parquet"
 

@@ -39,12 +39,12 @@ from ncuroof.collect.programs import NamedPython, Program, find_program, python_
 from ncuroof.collect.recording import Recorder
 from ncuroof.collect.report_paths import free_report, report_named
 from ncuroof.collect.request import Request, checked, parse_cover, parse_steps, refuse_what_is_given, split_words
+from ncuroof.enums import capability_text
 from ncuroof.errors import NcuNotFoundError, ProfileRequestError
 from ncuroof.ncu.machine import find_gpus, find_ncu, find_nsys, ncu_version
 from ncuroof.ncu.settings import Settings, Version, load_settings, parse_capability
 from ncuroof.present.output import page_beside, refuse_foreign
 from ncuroof.sidecars.counts import counts_path
-from ncuroof.words import capability_text
 
 _AS_THEY_ARE = (
     "level", "kernels", "nvtx", "per_shape", "with_collectives", "replay_mode", "clock_control", "cache_control",

@@ -21,10 +21,10 @@ from ncuroof.collect.plan import plan_collection
 from ncuroof.collect.programs import Program
 from ncuroof.collect.recording import Recorder, Recording
 from ncuroof.collect.report_paths import claimed, free_report
+from ncuroof.enums import capability_text
 from ncuroof.errors import NcuroofError, OutputError, ReportFormatError
 from ncuroof.ncu.file_names import REPORT_SUFFIX
 from ncuroof.present.output import write_whole
-from ncuroof.words import capability_text
 
 _REDACT = (
     "the report contains the environment variables, host name and command line that ncu records: "
@@ -41,7 +41,7 @@ _RUNNER_PLACE = '"$runner"'
 def holds_kernel(report: Path) -> bool:
     """Return whether a complete kernel is in a report; also where that cannot be told, so that nothing of use is thrown away."""
     from ncuroof.ingest.framing import walk  # noqa: PLC0415  only for a report that ncu did not close
-    from ncuroof.ingest.open_report import report_content  # noqa: PLC0415
+    from ncuroof.ingest.report_files import report_content  # noqa: PLC0415
 
     try:
         content, _ = report_content(report)

@@ -9,10 +9,10 @@ import click
 from ncuroof.cli.options import FileToRead, FileToWrite, common, keep_inputs, say
 from ncuroof.cli.streams import check_standard_output, echo
 from ncuroof.errors import OutputError
-from ncuroof.ingest.open_report import report_content
+from ncuroof.ingest.file_content import compress
 from ncuroof.ingest.redaction.redact import KEEPABLE, Redaction
 from ncuroof.ingest.redaction.redact import redact as redact_report
-from ncuroof.ingest.stored import compress
+from ncuroof.ingest.report_files import report_content
 from ncuroof.ncu.file_names import COMPRESSED_SUFFIX
 from ncuroof.present.output import write_whole
 from ncuroof.sidecars.counts import counts_path

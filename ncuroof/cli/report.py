@@ -12,11 +12,11 @@ from ncuroof import read
 from ncuroof.cli.options import FileToRead, common, keep_inputs, say
 from ncuroof.cli.outputs import Outputs, show_summary, warn, write_page, written_as
 from ncuroof.cli.streams import files_hold_result, reading_progress
+from ncuroof.formatting import counted, printable
 from ncuroof.ingest import READERS, ReaderName, available_cores
 from ncuroof.present import FORMATS, render, write
 from ncuroof.present.output import page_beside
 from ncuroof.roofline.roof_shares import by_device
-from ncuroof.wording import counted, printable
 
 if TYPE_CHECKING:
     import polars as pl

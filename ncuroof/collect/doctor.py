@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ncuroof.enums import capability_text
 from ncuroof.errors import NcuNotFoundError
 from ncuroof.ncu.machine import (
     GPU_QUERY,
@@ -29,7 +30,6 @@ from ncuroof.ncu.machine import (
     parse_gpus,
 )
 from ncuroof.ncu.settings import Settings, Version, version_text
-from ncuroof.words import capability_text
 
 OK, WARNING, FAILED, UNKNOWN = "ok", "warning", "failed", "unknown"
 PERMISSION = "counter permission"

@@ -12,7 +12,7 @@ from ncuroof.comparison.matching import How, Match, Matching, Sureness
 from ncuroof.comparison.noise import is_beyond
 from ncuroof.comparison.obstacles import Comparable, are_of_other_steps, n_units, steps_remark
 from ncuroof.comparison.run import BUILDS, Run, Setup, distinct, launch_groups, line_shares, run_of
-from ncuroof.comparison.unrecorded import CountedOnly, unclear_ns
+from ncuroof.comparison.unprofiled import CountedOnly, unclear_ns
 
 __all__ = [
     "BUILDS",

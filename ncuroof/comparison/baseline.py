@@ -17,10 +17,10 @@ from ncuroof.comparison.rules import load_comparison_rules
 from ncuroof.comparison.run import COUNTED, Run, Setup, shown_name
 from ncuroof.comparison.signatures import renamed, variant
 from ncuroof.diagnosis import UnrecordedLaunches
+from ncuroof.enums import Verdict
 from ncuroof.errors import BaselineError, ReportAccessError, ReportNotFoundError
 from ncuroof.json_files import read_document
 from ncuroof.sidecars.traces.timeline import as_shape
-from ncuroof.words import Verdict
 
 SCHEMA = "ncuroof.baseline/1"
 

@@ -10,9 +10,9 @@ import polars as pl
 
 from ncuroof.comparison.run import Run
 from ncuroof.comparison.signatures import texts_without_versions, without_parameters, without_versions
+from ncuroof.formatting import shortened
 from ncuroof.metrics.names import differences
 from ncuroof.ncu.kernel_names import function_name
-from ncuroof.wording import shortened
 
 _NAMES = ("name", "short_name")
 _MOST_CHARACTERS = 60

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from ncuroof.comparison.matched_groups import MatchedGroups
 from ncuroof.comparison.rules import FILLED, LIMITING, RESIDENT, ComparisonRules, Explanation
-from ncuroof.words import Verdict
+from ncuroof.enums import Verdict
 
 _FOLLOWS_RATIO = 1.1
 """A utilisation that moved by no more than this beyond its amount followed it."""

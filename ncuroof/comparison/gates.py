@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.comparison.comparison import Comparison, damage_of, run_change, run_obstacle, some, total_ns
 from ncuroof.comparison.deltas import Delta
 from ncuroof.comparison.distinct_names import names_of_failed
@@ -33,8 +33,8 @@ from ncuroof.comparison.obstacles import n_units
 from ncuroof.comparison.run import Run, numbers_of_groups
 from ncuroof.comparison.signatures import numbered, texts_without_versions
 from ncuroof.diagnosis import load_rules
+from ncuroof.enums import Verdict
 from ncuroof.errors import GateError
-from ncuroof.words import Verdict
 
 _OPS: Mapping[str, Callable[[float, float], bool]] = {
     ">=": operator.ge,
@@ -160,7 +160,7 @@ def _findings(gate: Gate, comparison: Comparison) -> GateResult:
     n_found = int(groups[f"n_{gate.metric}"].sum())
     found = replace(
         _held(gate, [("findings", float(n_found))]),
-        reasons=(f"{wording.counted(n_found, 'finding')} of {gate.metric} severity",),
+        reasons=(f"{formatting.counted(n_found, 'finding')} of {gate.metric} severity",),
     )
     if not found.has_passed:
         return found
@@ -183,7 +183,9 @@ def _not_looked_for(groups: pl.DataFrame) -> tuple[str, ...]:
     if lacking.is_empty():
         return ()
     absent = ", ".join(name for name in wanted if lacking[name].null_count())
-    return (f"{len(lacking)} of {wording.counted(len(groups), 'kernel')} lack quantities that findings need: {absent}",)
+    return (
+        f"{len(lacking)} of {formatting.counted(len(groups), 'kernel')} lack quantities that findings need: {absent}",
+    )
 
 
 def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
@@ -259,7 +261,7 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
     ]
     if broken := tuple(_changed(*each) for each in over) + _of_unknown_time(judged) + of_other_work:
         return _not_met(gate, *broken)
-    summary = wording.counted(len(judged), "kernel")
+    summary = formatting.counted(len(judged), "kernel")
     most = max(changed, key=lambda each: each[0], default=None)
     if most is not None and most[0] > limit:
         summary += f", none beyond the limit by more than noise: {_changed(*most)}"

@@ -22,7 +22,7 @@ from ncuroof.comparison.matched_groups import (
 from ncuroof.comparison.pairing import is_same_input, is_same_problem, match_by_place, pairs, pairs_of_same_problem
 from ncuroof.comparison.run import Run
 from ncuroof.comparison.signatures import numbered, texts_without_versions, with_arguments, without_versions
-from ncuroof.comparison.unrecorded import CountedOnly, only_counted, surely_counted_only
+from ncuroof.comparison.unprofiled import CountedOnly, only_counted, surely_counted_only
 
 
 class How(str, Enum):

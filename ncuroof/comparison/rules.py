@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Literal
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.resources import profile_file
 
 STALLS = "stalls."
@@ -176,7 +176,7 @@ def _of_causes(explanation: Explanation) -> Iterator[str]:
 def _waits(raw: Mapping[str, Any]) -> Iterator[Explanation]:
     for reason in raw["reasons"]:
         quantity = STALLS + reason
-        yield Explanation(quantity, wording.label(reason), "wait", "time", float(raw["least"]), while_waiting=True)
+        yield Explanation(quantity, formatting.label(reason), "wait", "time", float(raw["least"]), while_waiting=True)
 
 
 def _busy_times(raw: Mapping[str, Any]) -> Iterator[Explanation]:

@@ -17,12 +17,12 @@ from ncuroof.comparison.peaks import PEAK_UNITS, peaks
 from ncuroof.comparison.rules import load_comparison_rules
 from ncuroof.comparison.signatures import range_path, renamed, variant
 from ncuroof.diagnosis import UnrecordedLaunches, Weighting, known_sum, n_launches
+from ncuroof.enums import NAMELESS, Precision
 from ncuroof.errors import SchemaError
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import Measurements
 from ncuroof.metrics.work import whole_flop
 from ncuroof.tables import conform
-from ncuroof.words import NAMELESS, Precision
 
 SAME_LAUNCH = ("name", "workload", "grid", "block", "range")
 """What the launches of a group have in common; the same kernel in another NVTX range is another group."""

@@ -1,7 +1,7 @@
 """From measurements and roofline to verdicts, findings, and sums over the run."""
 
-from ncuroof.diagnosis.diagnose import Diagnosis, diagnose, kernel_table
-from ncuroof.diagnosis.outlook import Outlook, outlook
+from ncuroof.diagnosis.launch_diagnosis import Diagnosis, diagnose, kernel_table
+from ncuroof.diagnosis.potential import Outlook, outlook
 from ncuroof.diagnosis.rules import Rules, load_rules
 from ncuroof.diagnosis.selection import Selection, restricted, select
 from ncuroof.diagnosis.summary import (

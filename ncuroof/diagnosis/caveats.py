@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from ncuroof.diagnosis.causes import NAMED_GAIN
 from ncuroof.diagnosis.counted_times import compared_times
+from ncuroof.diagnosis.findings import NAMED_GAIN
 from ncuroof.diagnosis.rules import Caveat
+from ncuroof.enums import CeilingSource, Verdict
 from ncuroof.metrics import Measurements
 from ncuroof.roofline import Roofline, is_partial
-from ncuroof.words import CeilingSource, Verdict
 
 _PACKED_FP32 = "ffma2"
 """Occurs in the definition of FP32 work where packed FP32 FMAs were counted."""

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import polars as pl
 
 from ncuroof.errors import SelectionError
+from ncuroof.formatting import first_of, printable, shortened
 from ncuroof.ncu.kernel_names import function_name
-from ncuroof.wording import first_of, printable, shortened
 
 Tables = TypeVar("Tables")
 

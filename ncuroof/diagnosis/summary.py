@@ -13,8 +13,8 @@ import polars as pl
 
 from ncuroof.diagnosis.rules import load_rules
 from ncuroof.diagnosis.weights import UNEVEN
+from ncuroof.enums import Verdict
 from ncuroof.tables import ACTIONS, BOUNDS, BREAKDOWN_KINDS, BREAKDOWNS, GROUPS, KERNELS, TOTALS, WORK, check, conform
-from ncuroof.words import Verdict
 
 _NS_PER_S = 1e9
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ncuroof.words import Verdict
+from ncuroof.enums import Verdict
 
 SAME, REFINED, DIFFERENT = "same", "refined", "different"
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from ncuroof.enums import CeilingSource
 from ncuroof.expected.calls import expected_calls, peaks_by_device
 from ncuroof.expected.ranges import expected_modules
 from ncuroof.expected.utilisation import ModelUtilisation, expected_operators, model_utilisation
-from ncuroof.words import CeilingSource
 
 __all__ = ["Expected", "ModelUtilisation", "expect", "of_part"]
 

@@ -8,13 +8,13 @@ from typing import Any
 import polars as pl
 
 from ncuroof.diagnosis import UNEVEN
+from ncuroof.enums import SPARSE_SUFFIX, TENSOR_PREFIX, CeilingSource
 from ncuroof.expected.element_types import element_type
 from ncuroof.expected.ranges import Place, place
 from ncuroof.expected.schemas import CALLS
 from ncuroof.metrics.torch_ranges import torch_range
 from ncuroof.model import Operation, recorded_operator
 from ncuroof.tables import CEILINGS, KERNELS, WORK, check, conform
-from ncuroof.words import SPARSE_SUFFIX, TENSOR_PREFIX, CeilingSource
 
 _DRAM = "dram"
 _ATTENTION = "_attention"

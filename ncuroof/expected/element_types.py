@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from ncuroof.enums import TENSOR_PREFIX
 from ncuroof.model.dtypes import DTYPES
-from ncuroof.words import TENSOR_PREFIX
 
 _BY_PRECISION: Mapping[str, str] = {
     dtype.matrix[0]: dtype.name

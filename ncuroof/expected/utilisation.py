@@ -14,10 +14,10 @@ from typing import NamedTuple
 import polars as pl
 
 from ncuroof.diagnosis import known_sum
+from ncuroof.enums import TENSOR_PREFIX, Verdict
 from ncuroof.expected.schemas import CALLS, OPERATORS
 from ncuroof.resources import profile_file
 from ncuroof.tables import KERNELS, check, conform
-from ncuroof.words import TENSOR_PREFIX, Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from functools import lru_cache
 from itertools import islice
 
 from ncuroof.ingest import wire
+from ncuroof.ingest.file_content import Content, Part, part
 from ncuroof.ingest.framing import Framing
-from ncuroof.ingest.stored import Content, Part, part
 
 # Field numbers, by message.
 _KERNEL_SECTIONS, _OTHER_SECTIONS = 17, 7

@@ -18,7 +18,7 @@ from enum import Enum
 
 from ncuroof.errors import ReportFormatError
 from ncuroof.ingest import wire
-from ncuroof.ingest.stored import Content, Part, part
+from ncuroof.ingest.file_content import Content, Part, part
 
 Span = tuple[int, int]
 

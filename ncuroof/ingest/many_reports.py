@@ -15,9 +15,9 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from ncuroof.ingest.open_report import open_report
 from ncuroof.ingest.raw_report import CounterSelection, RawReport
 from ncuroof.ingest.readers import ReaderName
+from ncuroof.ingest.report_files import open_report
 
 _MOST_PROCESSES = 61
 """Limit of Windows: WaitForMultipleObjects takes 64 handles, minus those that Python needs itself."""

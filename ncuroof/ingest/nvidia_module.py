@@ -20,6 +20,7 @@ import polars as pl
 
 from ncuroof.errors import MissingExtraError, ReportAccessError
 from ncuroof.ingest.counter_choice import CounterChoice
+from ncuroof.ingest.file_content import readable
 from ncuroof.ingest.raw_report import (
     ALWAYS_STORED,
     GREATEST_VALUE,
@@ -32,7 +33,6 @@ from ncuroof.ingest.raw_report import (
     instances_text,
     without_columns,
 )
-from ncuroof.ingest.stored import readable
 
 _RULE_TYPES = ("none", "ok", "optimization", "warning", "error")
 """By the module's own numbering; in the file a warning is 2, an error 3 and an optimization 4."""

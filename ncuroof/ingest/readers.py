@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from ncuroof.errors import MissingExtraError, NcuroofError, ReaderDeclinedError, ReportAccessError
+from ncuroof.ingest.file_content import Content, copy_part
 from ncuroof.ingest.framing import Framing
 from ncuroof.ingest.native.reader import read_native
 from ncuroof.ingest.raw_report import CounterSelection, DeclinedError, ResultTables
-from ncuroof.ingest.stored import Content, copy_part
 
 ReaderName = Literal["auto", "native", "nvidia"]
 READERS: tuple[ReaderName, ...] = get_args(ReaderName)

@@ -1,9 +1,9 @@
 """From raw reports to canonical quantities in base units."""
 
 from ncuroof.metrics.catalogue import Catalogue, load_catalogue, precisions, quantity_unit
-from ncuroof.metrics.entries import Quantity
+from ncuroof.metrics.catalogue_types import Quantity
 from ncuroof.metrics.limiters import NEAR_FRAC
-from ncuroof.metrics.measure import Measurements, measure, selection
+from ncuroof.metrics.measurements import Measurements, measure, selection
 from ncuroof.metrics.quantities import largest
 
 __all__ = [

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from ncuroof.enums import SPARSE_SUFFIX, TENSOR_PREFIX, Precision
 from ncuroof.errors import ProfileError
-from ncuroof.metrics.entries import (
+from ncuroof.metrics.catalogue_types import (
     ByLine,
     CrossEntropy,
     EmbeddingGradient,
@@ -25,7 +26,6 @@ from ncuroof.metrics.entries import (
 )
 from ncuroof.metrics.formula import Formula, parse
 from ncuroof.resources import profile_file
-from ncuroof.words import SPARSE_SUFFIX, TENSOR_PREFIX, Precision
 
 _BREAKDOWN = "breakdown:{}.avg.pct_of_peak_sustained_elapsed"
 BREAKDOWNS = {

@@ -13,14 +13,14 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from ncuroof.enums import MemoryLevel, Precision
 from ncuroof.ingest import ChartPair, ChartValue, EmbeddedChart, RawReport
 from ncuroof.metrics.catalogue import Catalogue
-from ncuroof.metrics.entries import Tensor
+from ncuroof.metrics.catalogue_types import Tensor
+from ncuroof.metrics.long_tables import TRAFFIC_RATES, WORK_RATES, RateTable, stacked
 from ncuroof.metrics.quantities import CounterTable, first_known
-from ncuroof.metrics.stacked_rows import TRAFFIC_RATES, WORK_RATES, RateTable, stacked
 from ncuroof.metrics.tensor import MeasuredPath, tensor_path, work_by_precision
 from ncuroof.metrics.work import with_flop
-from ncuroof.words import MemoryLevel, Precision
 
 _SOURCE, _IS_LISTED = "source", "is_listed"
 _LEVEL = re.compile(r"\b(DRAM|L2|L1)\b")

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from ncuroof.ingest import RawReport
-from ncuroof.metrics.entries import ByLine
+from ncuroof.metrics.catalogue_types import ByLine
 from ncuroof.metrics.quantities import MEANINGFUL_STALLS_EXCEPT
 from ncuroof.tables import LINES, conform
 

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import polars as pl
 
-from ncuroof.metrics.entries import Neighbours, OptimizerStep
+from ncuroof.metrics.catalogue_types import Neighbours, OptimizerStep
 from ncuroof.metrics.launch_order import QUEUE, launch_pairs
 from ncuroof.metrics.names import ascii_classes, matches
 from ncuroof.sidecars.counts import Counts

@@ -8,7 +8,7 @@ import polars as pl
 
 from ncuroof.errors import ProfileError
 from ncuroof.metrics.catalogue import Catalogue
-from ncuroof.metrics.entries import Quantity, Stalls
+from ncuroof.metrics.catalogue_types import Quantity, Stalls
 from ncuroof.metrics.formula import sum_of
 
 MEANINGFUL_STALLS_EXCEPT = frozenset({"selected", "not_selected"})

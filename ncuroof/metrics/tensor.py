@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ncuroof.metrics.entries import Tensor
+from ncuroof.enums import SPARSE_SPEEDUP, SPARSE_SUFFIX
+from ncuroof.metrics.catalogue_types import Tensor
 from ncuroof.metrics.formula import sum_of, sum_of_known
+from ncuroof.metrics.long_tables import rows_by_key
 from ncuroof.metrics.names import matches
 from ncuroof.metrics.quantities import CounterTable, first_known
-from ncuroof.metrics.stacked_rows import rows_by_key
-from ncuroof.words import SPARSE_SPEEDUP, SPARSE_SUFFIX
 
 _NS_PER_S = 1e9
 _NAME = re.compile(

@@ -16,13 +16,13 @@ from functools import lru_cache
 
 import polars as pl
 
+from ncuroof.enums import SPARSE_SUFFIX
 from ncuroof.metrics.catalogue import Catalogue
-from ncuroof.metrics.entries import Pair, TensorOpcodes
+from ncuroof.metrics.catalogue_types import Pair, TensorOpcodes
 from ncuroof.metrics.formula import sum_of_known
+from ncuroof.metrics.long_tables import TRAFFIC_RATES, WORK_RATES, RateTable, rows_by_key, stacked
 from ncuroof.metrics.quantities import CounterTable
-from ncuroof.metrics.stacked_rows import TRAFFIC_RATES, WORK_RATES, RateTable, rows_by_key, stacked
 from ncuroof.metrics.tensor import tensor_instructions, tensor_operations
-from ncuroof.words import SPARSE_SUFFIX
 
 _NS_PER_S = 1e9
 

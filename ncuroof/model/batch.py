@@ -10,10 +10,10 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ncuroof.enums import MemoryLevel
 from ncuroof.model.dtypes import dtype_of
 from ncuroof.model.machines import Machine, machine_of
 from ncuroof.model.prediction import Prediction
-from ncuroof.words import MemoryLevel
 
 MOST = 2**40
 """Largest size that is tried."""

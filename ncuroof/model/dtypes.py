@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from ncuroof.enums import Precision
 from ncuroof.errors import ArgumentError, UnknownNameError
-from ncuroof.words import Precision
 
 _TF32_SINCE = (8, 0)
 """Compute capability of the first tensor cores that multiply TF32 (PTX ISA, mma: .tf32 requires sm_80)."""

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from ncuroof import resources
+from ncuroof.enums import MemoryLevel, Precision
 from ncuroof.errors import ArgumentError, ProfileError
 from ncuroof.roofline.gpu_names import profile_by_name
-from ncuroof.words import MemoryLevel, Precision
 
 _TEXTS = ("id", "name", "vendor", "architecture")
 _KEYS_BY_TABLE = {

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Literal
 
+from ncuroof.enums import MemoryLevel, Side
 from ncuroof.errors import ArgumentError
 from ncuroof.model.dtypes import is_unstated
 from ncuroof.model.machines import Machine, machine_of
 from ncuroof.model.operation import Operation
 from ncuroof.roofline.bounds import LEFT_OF_RIDGE, RIGHT_OF_RIDGE
-from ncuroof.words import MemoryLevel, Side
 
 Bound = Literal["compute", "memory", "network"]
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from ncuroof.enums import MemoryLevel, Precision
 from ncuroof.errors import ModelError
 from ncuroof.model.batch import Residency, critical_batch_of_large_layer, critical_size, grows, residency
 from ncuroof.model.catalogue import Model
@@ -17,7 +18,6 @@ from ncuroof.model.machines import Machine
 from ncuroof.model.network import critical_contraction
 from ncuroof.model.operation import Operation, under
 from ncuroof.model.prediction import Distance, Prediction, crosses_ridge, distance, predict
-from ncuroof.words import MemoryLevel, Precision
 
 MOST_ROWS = 10_000
 

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 import polars as pl
 
 from ncuroof._version import __version__
+from ncuroof.formatting import printable
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import load_catalogue
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.explanations.meanings import LEVEL, PRECISION, Column, load_columns
 from ncuroof.tables import BOUNDS, DEVICES, FINDINGS, KERNELS, VERDICTS, WEIGHTS, check
-from ncuroof.wording import printable
 
 SCHEMA = "ncuroof.kernels/1"
 

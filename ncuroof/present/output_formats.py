@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 
 from ncuroof.errors import OutputError, OutputFormatError
-from ncuroof.ingest.stored import sha256
+from ncuroof.ingest.file_content import sha256
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.documents.analysis import document
 from ncuroof.present.documents.json_text import json_text

@@ -1,7 +1,7 @@
 """From canonical quantities to the roofline: ceilings, points, and each kernel's roofline time."""
 
 from ncuroof.roofline.bounds import LEAST_UNCOUNTED_FRAC, bound
-from ncuroof.roofline.ceilings import ceilings
+from ncuroof.roofline.ceiling_table import ceilings
 from ncuroof.roofline.gpu_names import profile_by_name
 from ncuroof.roofline.gpu_profiles import GpuProfile, is_partial, load_profiles, match_profile
 from ncuroof.roofline.instructions import INSTRUCTION_DEFINITION, instruction_ceilings, place_instructions

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import polars as pl
 
+from ncuroof.enums import Side
 from ncuroof.tables import BANDWIDTH, KERNELS, WORK, check
-from ncuroof.words import Side
 
 LEFT_OF_RIDGE = 0.5
 RIGHT_OF_RIDGE = 1.5

@@ -12,9 +12,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from ncuroof import resources
+from ncuroof.enums import SPARSE_SUFFIX, TENSOR_PREFIX, MemoryLevel, Precision
 from ncuroof.errors import ProfileError
 from ncuroof.resources import FrozenMapping
-from ncuroof.words import SPARSE_SUFFIX, TENSOR_PREFIX, MemoryLevel, Precision
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from ncuroof.roofline.ceilings import longest_launch
+from ncuroof.enums import CeilingSource, MemoryLevel
+from ncuroof.roofline.ceiling_table import longest_launch
 from ncuroof.roofline.gpu_profiles import GpuProfile
 from ncuroof.tables import BANDWIDTH, CEILINGS, INSTRUCTION_POINTS, KERNELS, check, conform, finite
-from ncuroof.words import CeilingSource, MemoryLevel
 
 TRANSACTION_BYTES: Mapping[str, int] = {
     MemoryLevel.DRAM.value: 32,

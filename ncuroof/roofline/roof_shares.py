@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
+from ncuroof.enums import SPARSE_SUFFIX, CeilingSource
 from ncuroof.roofline.gpu_profiles import normalise_device_name
 from ncuroof.roofline.sheet_roofs import AT_THEIR_OWN_CLOCK, sheet_precision
 from ncuroof.sidecars.calibration import Calibration, best_roofs
 from ncuroof.tables import BANDWIDTH, CEILINGS, KERNELS, ROOF_SHARES, WORK, check, conform, finite
-from ncuroof.words import SPARSE_SUFFIX, CeilingSource
 
 
 def roof_shares(

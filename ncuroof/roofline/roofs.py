@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from ncuroof.enums import MemoryLevel, capability_text
 from ncuroof.metrics import Measurements
 from ncuroof.roofline.bounds import bound
-from ncuroof.roofline.ceilings import ceilings
+from ncuroof.roofline.ceiling_table import ceilings
 from ncuroof.roofline.gpu_profiles import FP16_ACCUMULATE_SUFFIX, GpuProfile, is_partial, match_profile
 from ncuroof.roofline.instructions import instruction_ceilings, place_instructions
 from ncuroof.roofline.roof_shares import by_device, roof_shares
 from ncuroof.roofline.sheet_roofs import with_datasheet_bandwidth, with_datasheet_peaks
 from ncuroof.sidecars.calibration import Calibration
 from ncuroof.tables import BANDWIDTH, POINTS, WORK, check, conform, finite
-from ncuroof.words import MemoryLevel, capability_text
 
 _MOSTLY = 0.5
 _TMA_IN_USE_FRAC = 0.01

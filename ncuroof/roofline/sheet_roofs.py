@@ -10,10 +10,10 @@ from dataclasses import replace
 
 import polars as pl
 
+from ncuroof.enums import SPARSE_SPEEDUP, SPARSE_SUFFIX, CeilingSource, MemoryLevel, Precision
 from ncuroof.roofline.gpu_profiles import FP16_ACCUMULATE_SUFFIX, FP16_ACCUMULATING, GpuProfile, load_profiles
 from ncuroof.sidecars.calibration import Calibration, ReachedRoof
 from ncuroof.tables import BANDWIDTH, KERNELS, WORK, check
-from ncuroof.words import SPARSE_SPEEDUP, SPARSE_SUFFIX, CeilingSource, MemoryLevel, Precision
 
 AT_THEIR_OWN_CLOCK = (MemoryLevel.DRAM.value,)
 """Memory levels whose bandwidth does not scale with the SM clock."""

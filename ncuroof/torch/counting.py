@@ -18,10 +18,10 @@ from torch.utils._pytree import tree_leaves
 from torch.utils.module_tracker import ModuleTracker
 
 from ncuroof.errors import UnknownNameError
+from ncuroof.formatting import counted, flop_count
 from ncuroof.model import Machine, Operation, TensorShape, dtype_of, operator
 from ncuroof.tables import check
 from ncuroof.torch.expected_roofline import EXPECTED, ExpectedRoofline, against
-from ncuroof.wording import counted, flop_count
 
 _OUTSIDE = "Global"
 """ModuleTracker's name for calls outside any module."""

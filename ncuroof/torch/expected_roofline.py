@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
+from ncuroof.formatting import MISSING, byte_count, counted, duration, flop_count, flop_rate, intensity, share
 from ncuroof.model import Machine, Operation, Prediction, machine_of, predict
 from ncuroof.present.charts.roofline_svg import Mark, roofline_svg
 from ncuroof.tables import check
-from ncuroof.wording import MISSING, byte_count, counted, duration, flop_count, flop_rate, intensity, share
 
 _MOST_LINES = 12
 

@@ -1,6 +1,5 @@
 """What a run would take on another GPU, or after a change that nobody has written yet."""
 
-from ncuroof.whatif.busy_times import RESOURCES, busy_times
 from ncuroof.whatif.changes import Change, change, concerned, parse_change, parse_changes
 from ncuroof.whatif.fusion import against_order, fuse, parse_fusion
 from ncuroof.whatif.peak_ratios import (
@@ -13,7 +12,8 @@ from ncuroof.whatif.peak_ratios import (
     with_recorded_dram,
 )
 from ncuroof.whatif.projection import WAITING, most_shared_bytes_per_block, project
-from ncuroof.whatif.trial import by_kernel, by_target, tried
+from ncuroof.whatif.unit_times import RESOURCES, busy_times
+from ncuroof.whatif.what_if import by_kernel, by_target, tried
 
 __all__ = [
     "RESOURCES",

@@ -16,17 +16,17 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from ncuroof.enums import SPARSE_SUFFIX, TENSOR_PREFIX
 from ncuroof.errors import ArgumentError, WhatIfError
 from ncuroof.expected.element_types import element_type
+from ncuroof.formatting import counted
 from ncuroof.model.dtypes import DTYPES
 from ncuroof.roofline import GpuProfile
 from ncuroof.roofline.gpu_profiles import FP16_ACCUMULATE_SUFFIX, FP16_ACCUMULATING
 from ncuroof.tables import check
-from ncuroof.whatif.busy_times import ARITHMETIC, RESOURCES
 from ncuroof.whatif.peak_ratios import Profiles
 from ncuroof.whatif.schemas import BUSY_TIMES
-from ncuroof.wording import counted
-from ncuroof.words import SPARSE_SUFFIX, TENSOR_PREFIX
+from ncuroof.whatif.unit_times import ARITHMETIC, RESOURCES
 
 _MOST_NAMES = 3
 HINT = "write changes like bytes:0.5, l2:0.5, flop:0.5, sm:0.5, batch:4, dtype:bf16"

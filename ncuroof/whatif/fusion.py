@@ -7,8 +7,8 @@ import polars as pl
 from ncuroof.errors import WhatIfError
 from ncuroof.metrics import largest
 from ncuroof.tables import check
-from ncuroof.whatif.busy_times import RESOURCES
 from ncuroof.whatif.schemas import BUSY_TIMES, PROJECTION
+from ncuroof.whatif.unit_times import RESOURCES
 
 _JOINER = " + "
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from ncuroof.enums import MemoryLevel, capability_text
 from ncuroof.errors import ArgumentError, WhatIfError
 from ncuroof.resources import FrozenMapping
 from ncuroof.roofline import GpuProfile, profile_by_name
 from ncuroof.tables import KERNELS, check
-from ncuroof.whatif.busy_times import ARITHMETIC, RESOURCES, WGMMA
 from ncuroof.whatif.schemas import BUSY_TIMES
-from ncuroof.words import MemoryLevel, capability_text
+from ncuroof.whatif.unit_times import ARITHMETIC, RESOURCES, WGMMA
 
 KEYS = ("device", "tensor_precision", "to_precision", "dominant_precision")
 RATIOS = pl.Schema(

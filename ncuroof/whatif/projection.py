@@ -34,15 +34,15 @@ from functools import cache
 
 import polars as pl
 
+from ncuroof.enums import Verdict
 from ncuroof.metrics import largest
 from ncuroof.resources import profile_file
 from ncuroof.roofline import GpuProfile
 from ncuroof.tables import check, conform
-from ncuroof.whatif.busy_times import ARITHMETIC, PER_SM, RESOURCES, sm_share
 from ncuroof.whatif.fusion import summed
 from ncuroof.whatif.peak_ratios import KEYS, Profiles, Target, peak_ratios
 from ncuroof.whatif.schemas import BUSY_TIMES, PROJECTION
-from ncuroof.words import Verdict
+from ncuroof.whatif.unit_times import ARITHMETIC, PER_SM, RESOURCES, sm_share
 
 WAITING = (Verdict.LATENCY.value, Verdict.OVERHEAD.value, Verdict.UNKNOWN.value)
 """Verdicts of kernels that are expected to keep their waits rather than their efficiency."""

@@ -10,7 +10,7 @@ import pytest
 import ncuroof
 from ncuroof.comparison import Run, baseline_json, compare, judge, parse_gate, read_baseline, unclear_ns
 from ncuroof.comparison.matching import match
-from ncuroof.comparison.unrecorded import CountedOnly
+from ncuroof.comparison.unprofiled import CountedOnly
 from ncuroof.diagnosis import UnrecordedLaunches
 from tests.comparison.runs import launch, run
 

@@ -9,9 +9,9 @@ import pytest
 
 import ncuroof
 from ncuroof.diagnosis import diagnose, load_rules, unit_weights
-from ncuroof.diagnosis.causes import _CAUSE, _GENERAL, _outweighing, add_firing, add_latency_limiter, collect_findings
 from ncuroof.diagnosis.conditions import Condition
 from ncuroof.diagnosis.finding import Finding
+from ncuroof.diagnosis.findings import _CAUSE, _GENERAL, _outweighing, add_firing, add_latency_limiter, collect_findings
 from ncuroof.metrics import load_catalogue, measure
 from ncuroof.metrics.limiters import SENDS
 from ncuroof.present.explanations.meanings import quantity_label

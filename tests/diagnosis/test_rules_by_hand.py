@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from ncuroof.diagnosis import load_rules
-from ncuroof.diagnosis.causes import add_firing, collect_findings
+from ncuroof.diagnosis.findings import add_firing, collect_findings
 from tests.diagnosis import cases_of_memory, cases_of_names, cases_of_units, cases_of_warps
 from tests.diagnosis.cases_by_hand import CASES, Case
 from tests.diagnosis.edges_by_hand import EDGES, Edge

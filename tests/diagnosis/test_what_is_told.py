@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from ncuroof.diagnosis import load_rules
-from ncuroof.diagnosis.causes import add_firing, collect_findings
 from ncuroof.diagnosis.finding import Advice, Variant
+from ncuroof.diagnosis.findings import add_firing, collect_findings
 from ncuroof.metrics.families import families_of
 from ncuroof.metrics.names import matches
 from tests.diagnosis.test_bounds_of_gains import names

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from ncuroof.diagnosis import load_rules
-from ncuroof.diagnosis.causes import add_firing, add_latency_limiter
+from ncuroof.diagnosis.findings import add_firing, add_latency_limiter
 from ncuroof.metrics.families import families_of
 from ncuroof.metrics.names import matches
 from ncuroof.present.texts.brief import first_clause

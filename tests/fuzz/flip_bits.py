@@ -16,8 +16,8 @@ from ncuroof.errors import NcuroofError
 from ncuroof.ingest.embedded_charts import read_charts
 from ncuroof.ingest.framing import walk
 from ncuroof.ingest.native.reader import read_native
-from ncuroof.ingest.open_report import workload_processes
 from ncuroof.ingest.raw_report import GREATEST_VALUE, DeclinedError
+from ncuroof.ingest.report_files import workload_processes
 from ncuroof.ingest.session import read_session
 from ncuroof.metrics import selection
 from tests.support.demo import REPORT

@@ -11,7 +11,7 @@ import atheris
 import zstandard
 
 with atheris.instrument_imports(include=["ncuroof.ingest"]):
-    from ncuroof.ingest import open_report, stored
+    from ncuroof.ingest import file_content, open_report
 
 from ncuroof.errors import NcuroofError
 from ncuroof.metrics import selection
@@ -58,7 +58,7 @@ def main() -> None:
 
     def read(content: bytes) -> None:
         path.write_bytes(content)
-        stored.LARGE_BYTES = len(content) + len(content) % 2  # those of even length are large
+        file_content.LARGE_BYTES = len(content) + len(content) % 2  # those of even length are large
         with contextlib.suppress(NcuroofError):
             open_report(path, selection=wanted, reader="native")
 

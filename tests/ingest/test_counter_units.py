@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncuroof.ingest.native.reader import unit_of
-from ncuroof.metrics.measure import scale, selection
+from ncuroof.metrics.measurements import scale, selection
 
 
 @pytest.mark.parametrize(

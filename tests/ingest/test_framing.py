@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from ncuroof.errors import ReportFormatError
 from ncuroof.ingest import wire
+from ncuroof.ingest.file_content import StoredFile
 from ncuroof.ingest.framing import FileKind, entries, sniff, walk
-from ncuroof.ingest.stored import StoredFile
 from tests.support.report_writer import Kernel, Kind, write_report
 from tests.support.wire_encoder import integer
 

@@ -11,7 +11,7 @@ import zstandard
 import ncuroof
 from ncuroof.cli.streams import reading_progress
 from ncuroof.errors import ReportAccessError, ReportEmptyError, ReportNotFoundError
-from ncuroof.ingest import many_reports, open_report, open_reports, stored
+from ncuroof.ingest import file_content, many_reports, open_report, open_reports
 from ncuroof.metrics import selection
 from tests.support import demo
 from tests.support.report_writer import METRICS_BY_CHIP, Kernel, write_report
@@ -88,8 +88,8 @@ def test_a_large_report_is_read_as_a_small_one(tmp_path: Path, suffix: str, monk
     path = tmp_path / f"large{suffix}"
     path.write_bytes(zstandard.compress(content) if suffix.endswith("z") else content)
     small = open_report(path)
-    monkeypatch.setattr(stored, "LARGE_BYTES", 1)
-    monkeypatch.setattr(stored, "IN_MEMORY_BYTES", 1)
+    monkeypatch.setattr(file_content, "LARGE_BYTES", 1)
+    monkeypatch.setattr(file_content, "IN_MEMORY_BYTES", 1)
     large = open_report(path)
     assert large.counters.equals(small.counters)
     assert large.workloads.equals(small.workloads)
@@ -104,10 +104,12 @@ def test_of_a_large_report_no_more_is_held_than_a_result(tmp_path: Path, monkeyp
     content = write_report([Kernel(f"k{number}", TIMED) for number in range(200)], kernels_per_block=200)
     path = tmp_path / "large.ncu-rep"
     path.write_bytes(content)
-    monkeypatch.setattr(stored, "LARGE_BYTES", 1)
+    monkeypatch.setattr(file_content, "LARGE_BYTES", 1)
     sizes = []
-    read = stored.StoredFile.part
-    monkeypatch.setattr(stored.StoredFile, "part", lambda *given: sizes.append(given[2] - given[1]) or read(*given))
+    read = file_content.StoredFile.part
+    monkeypatch.setattr(
+        file_content.StoredFile, "part", lambda *given: sizes.append(given[2] - given[1]) or read(*given)
+    )
     assert open_report(path).workloads.height == 200
     assert max(sizes) < len(content) / 50
 

@@ -20,7 +20,7 @@ import zstandard
 from ncuroof.cli import main
 from ncuroof.errors import MissingExtraError, NcuroofError, ReaderDeclinedError
 from ncuroof.ingest import CounterSelection, RawReport, ReaderName, open_report
-from ncuroof.metrics.measure import scale, selection
+from ncuroof.metrics.measurements import scale, selection
 from tests.support import demo, report_writer
 from tests.support.report_writer import (
     METRICS_BY_CHIP,

@@ -16,7 +16,7 @@ from ncuroof.ingest import RawReport, open_report
 from ncuroof.ingest.printed.tables import PUSHED, STARTED, function_name
 from ncuroof.ingest.printed.values import load_printed_units
 from ncuroof.metrics import selection
-from ncuroof.metrics.measure import scale
+from ncuroof.metrics.measurements import scale
 from ncuroof.reading import Reports, read
 from tests.support import demo
 from tests.support.ncu import find_ncu, print_page

@@ -15,12 +15,12 @@ import ncuroof
 from ncuroof.errors import RedactionError, ReportFormatError
 from ncuroof.ingest import framing, wire
 from ncuroof.ingest.native import reader as native
-from ncuroof.ingest.open_report import report_content
 from ncuroof.ingest.redaction import redact as redaction_module
 from ncuroof.ingest.redaction.fields import KERNEL, UNKNOWN
 from ncuroof.ingest.redaction.fields import message as of_message
 from ncuroof.ingest.redaction.redact import redact
 from ncuroof.ingest.redaction.secrets import find_secrets, without_folders
+from ncuroof.ingest.report_files import report_content
 from ncuroof.ingest.wire import field, rewritten, varint, with_number
 from tests.support.constructed import Accesses, Described
 from tests.support.constructed_counters import kernel

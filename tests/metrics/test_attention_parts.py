@@ -7,7 +7,7 @@ import pytest
 
 from ncuroof.diagnosis import load_rules
 from ncuroof.metrics.catalogue import load_catalogue
-from ncuroof.metrics.surroundings import attention_parts
+from ncuroof.metrics.neighbours import attention_parts
 
 P, Q = (
     "nvjet_sm90_tst_64x512_64x4_2x1_v_bz_TNT",

@@ -11,7 +11,7 @@ import pytest
 from ncuroof.ingest.code.static_code import OPERATIONS
 from ncuroof.ingest.raw_report import RAW_INSTRUCTIONS, RawReport
 from ncuroof.metrics import measure, selection
-from ncuroof.metrics.code_values import shares_by_lines
+from ncuroof.metrics.code_quantities import shares_by_lines
 from ncuroof.reading import Reports
 from ncuroof.tables import LINES
 from tests.support.raw import raw_report

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from ncuroof.metrics.catalogue import load_catalogue
-from ncuroof.metrics.surroundings import embedding_sort
+from ncuroof.metrics.neighbours import embedding_sort
 
 IOTA = "void <unnamed>::elementwise_kernel_with_index<int, at::native::arange_cuda_out(const c10::Scalar &)>(T1)"
 SORT = "void at_cuda_detail::cub::detail::radix_sort::DeviceRadixSortOnesweepKernel<long, long>(T3 *)"

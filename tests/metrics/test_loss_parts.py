@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from ncuroof.metrics.catalogue import load_catalogue
-from ncuroof.metrics.surroundings import loss_parts
+from ncuroof.metrics.neighbours import loss_parts
 
 POINTWISE = (
     "void at::native::vectorized_elementwise_kernel<(int)4, at::native::{}, std::array<char *, (unsigned long)1>>(int)"

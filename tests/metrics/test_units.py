@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from ncuroof.errors import UnitError
-from ncuroof.metrics.measure import scale
+from ncuroof.metrics.measurements import scale
 
 
 @pytest.mark.parametrize(

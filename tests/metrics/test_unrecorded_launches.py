@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from ncuroof.metrics.catalogue import load_catalogue
-from ncuroof.metrics.measure import measure
-from ncuroof.metrics.surroundings import embedding_sort, loss_parts, with_unrecorded
+from ncuroof.metrics.measurements import measure
+from ncuroof.metrics.neighbours import embedding_sort, loss_parts, with_unrecorded
 from ncuroof.sidecars.counts import Counts, count_launches
 from ncuroof.sidecars.traces.timeline import Activity, Timeline
 from tests.metrics.test_embedding_gradient import OFFSETS, PARTIALS, ROWS, SCAN, SORT

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from ncuroof import model
+from ncuroof.enums import Side
 from ncuroof.errors import ProfileError, UnknownNameError
 from ncuroof.model import Grade, predict
 from ncuroof.model.machines import read_accelerator
 from ncuroof.resources import folder
 from ncuroof.roofline import load_profiles, match_profile
-from ncuroof.words import Side
 
 H100 = model.machine_by_name("h100-sxm")
 A100 = model.machine_by_name("a100-sxm-80gb")

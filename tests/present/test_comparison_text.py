@@ -8,10 +8,10 @@ import pytest
 
 from ncuroof.comparison import compare
 from ncuroof.diagnosis import UnrecordedLaunches
+from ncuroof.formatting import MISSING
 from ncuroof.present.documents.comparison import comparison_document
 from ncuroof.present.page.changes import changes
 from ncuroof.present.texts.comparison import to_markdown, to_text
-from ncuroof.wording import MISSING
 from tests.comparison.runs import SETUP, launch, run
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import ncuroof
+from ncuroof.formatting import compact_extent
 from ncuroof.present.sentences.report_names import distinguishing_words
 from ncuroof.present.texts.brief import brief
 from ncuroof.present.texts.markdown import to_markdown
 from ncuroof.present.texts.terminal import to_text
-from ncuroof.wording import compact_extent
 from tests.support.report_writer import METRICS_BY_CHIP, Kernel, write_report
 
 METRICS = {**METRICS_BY_CHIP["GA100"], "gpu__time_duration.sum": 4096.0}

@@ -6,6 +6,7 @@ import ncuroof
 from ncuroof.diagnosis.conditions import Condition
 from ncuroof.diagnosis.rules import Node
 from ncuroof.errors import UnknownNameError
+from ncuroof.formatting import label
 from ncuroof.metrics import load_catalogue
 from ncuroof.present.documents.kernels import QUANTITY_GROUPS
 from ncuroof.present.explanations.explain import explain, listing, meant, names
@@ -13,7 +14,6 @@ from ncuroof.present.explanations.findings import node_lines, path_lines
 from ncuroof.present.explanations.meanings import columns_by_name, limiter_in_plain_words, load_limiters, load_terms
 from ncuroof.present.kernel_rows import kernel_rows
 from ncuroof.present.page.methods import explained
-from ncuroof.wording import label
 from tests.cli.running import run_main
 from tests.support import demo
 

@@ -9,7 +9,7 @@ import struct
 import pytest
 
 import ncuroof
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.present.explanations.explain import explain
 from ncuroof.present.page.render import render_page
 from ncuroof.reading import Reports
@@ -268,8 +268,13 @@ def test_the_script_writes_numbers_as_the_rest_of_the_program_does(browser, tmp_
         f"{json.dumps(values)}.map(v => [duration(v), share(v), scaled(v), scaled(v, 'FLOP/s'), scaled(v, 'B', [-3, 6])])"
     )
     for value, line in zip(values, written, strict=True):
-        own = [wording.duration(value), wording.share(value), wording.scaled(value), wording.flop_rate(value)]
-        assert line == [*own, wording.scaled(value, "B", exponents=(-3, 6))], value
+        own = [
+            formatting.duration(value),
+            formatting.share(value),
+            formatting.scaled(value),
+            formatting.flop_rate(value),
+        ]
+        assert line == [*own, formatting.scaled(value, "B", exponents=(-3, 6))], value
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

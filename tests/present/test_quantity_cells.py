@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ncuroof.diagnosis import load_rules
 from ncuroof.metrics import load_catalogue
-from ncuroof.present.page.interned import Texts
 from ncuroof.present.page.quantity_cells import ACCESS, QuantityCells
+from ncuroof.present.page.text_table import Texts
 from tests.present.documents import kernel
 
 NO_VALUE = "No value (not collected, not available on this chip, or a ratio with a zero denominator)"

@@ -16,7 +16,7 @@ import pytest
 from rich.cells import cell_len
 
 import ncuroof
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.analysis import Analysis
 from ncuroof.present.output_formats import render
 from ncuroof.present.page.render import render_page
@@ -381,7 +381,7 @@ def test_debug_builds_are_told_with_their_share_of_the_time_as_on_the_page():
     longest = max(reports.analyse().to_dict()["kernels"], key=lambda each: each["duration_ns"] or 0.0)
     marked = replace(raw, debug_builds=tuple(number == longest["id"] for number in range(n)))
     analysis = replace(reports, raw=(marked,)).analyse()
-    share = wording.share(longest["duration_ns"] / analysis.summary.duration_ns)
+    share = formatting.share(longest["duration_ns"] / analysis.summary.duration_ns)
     (note,) = (note for note in brief(analysis).notes if "debugging" in note)
     assert note.startswith(f"1 of {n} kernels was compiled for debugging")
     assert f", and takes {share} of GPU time: " in note

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ncuroof import resources
+from ncuroof.enums import MemoryLevel, Precision
 from ncuroof.errors import ProfileError
 from ncuroof.roofline.gpu_names import profile_by_name
 from ncuroof.roofline.gpu_profiles import (
@@ -17,7 +18,6 @@ from ncuroof.roofline.gpu_profiles import (
     normalise_device_name,
     read_profile,
 )
-from ncuroof.words import MemoryLevel, Precision
 
 GIB = 2**30
 PROFILES = load_profiles()

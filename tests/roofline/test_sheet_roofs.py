@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from ncuroof.enums import Precision
 from ncuroof.metrics import measure
 from ncuroof.roofline import profile_by_name, roofline
 from ncuroof.roofline.sheet_roofs import (
@@ -15,7 +16,6 @@ from ncuroof.roofline.sheet_roofs import (
     without_impossible,
 )
 from ncuroof.sidecars.calibration import Calibration, ReachedRoof
-from ncuroof.words import Precision
 from tests.support.hand_tables import work_table
 from tests.support.raw import raw_report
 

@@ -9,8 +9,8 @@ import pytest
 from cases import CASES, HERE, Case, evaluate, load
 from suite_error import SuiteError
 
+from ncuroof.enums import Precision, Verdict
 from ncuroof.resources import read_profile
-from ncuroof.words import Precision, Verdict
 
 SUITE = load()
 BY_ID = {case.id: case for case in SUITE.cases}

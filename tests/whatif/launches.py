@@ -7,8 +7,8 @@ from typing import Any
 import polars as pl
 
 from ncuroof.tables import conform
-from ncuroof.whatif.busy_times import RESOURCES
 from ncuroof.whatif.schemas import BUSY_TIMES
+from ncuroof.whatif.unit_times import RESOURCES
 
 
 def launch(name: str = "a", **known: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import pytest
 from ncuroof.roofline import profile_by_name
 from ncuroof.tables import WORK
 from ncuroof.whatif import Target, change, parse_change, project
-from ncuroof.whatif.busy_times import tensor_types
+from ncuroof.whatif.unit_times import tensor_types
 from tests.whatif.launches import launch, table
 
 RTX_4090 = {0: profile_by_name("rtx-4090")}  # FP16 330.3 TFLOP/s adding up in FP16, 165.2 in FP32; FP8 660.6 and 330.3

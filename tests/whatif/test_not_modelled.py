@@ -11,7 +11,7 @@ import ncuroof
 from ncuroof.metrics import measure
 from ncuroof.roofline import profile_by_name
 from ncuroof.whatif import Target
-from ncuroof.whatif.trial import not_modelled
+from ncuroof.whatif.what_if import not_modelled
 from tests.support.raw import raw_report
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"

@@ -24,12 +24,12 @@ from ncuroof.ingest.code.line_tables import ImportedSources, LineTable, LineTabl
 from ncuroof.ingest.code.modules import CodeModule, decoded, kernel_spans, module_of
 from ncuroof.ingest.code.sass import INSTRUCTION_BYTES
 from ncuroof.ingest.code.scoreboards import Scoreboards
+from ncuroof.ingest.file_content import Content
 from ncuroof.ingest.framing import Framing
 from ncuroof.ingest.native.reader import string_table
 from ncuroof.ingest.native.schema import messages
 from ncuroof.ingest.native.values import name_id
 from ncuroof.ingest.raw_report import GREATEST_VALUE, RAW_INSTRUCTIONS, CounterSelection
-from ncuroof.ingest.stored import Content
 from ncuroof.ingest.wire import WireError
 
 _MOST_KERNELS = 100

@@ -15,9 +15,9 @@ from functools import cached_property
 from typing import Any
 
 from ncuroof.ingest.code.elf import Image, is_image
+from ncuroof.ingest.file_content import Content, part
 from ncuroof.ingest.framing import Framing
 from ncuroof.ingest.native.schema import messages
-from ncuroof.ingest.stored import Content, part
 from ncuroof.ingest.wire import WireError
 
 REGISTERS_OF_VARIABLES = b".nv_debug_info_reg_sass"

@@ -24,8 +24,8 @@ from ncuroof.ingest.code import sass
 from ncuroof.ingest.code.async_copies import serial_copies
 from ncuroof.ingest.code.modules import CodeModule, kernel_spans, located
 from ncuroof.ingest.code.sass import CONTROL, GLOBAL_LOADS, LOADED_BYTES, OPCODE, STORES, words
+from ncuroof.ingest.file_content import Content
 from ncuroof.ingest.framing import Framing
-from ncuroof.ingest.stored import Content
 
 _MOST_LOOKED_AT = 1_000
 """Launches analysed; of more, only the first ones."""

@@ -20,6 +20,7 @@ import polars as pl
 
 from ncuroof.ingest import wire
 from ncuroof.ingest.counter_choice import CounterChoice
+from ncuroof.ingest.file_content import Content, Part, part
 from ncuroof.ingest.framing import Framing
 from ncuroof.ingest.native.annotations import c_text, open_ranges, rule_rows, section_identifiers, text
 from ncuroof.ingest.native.columns import CounterColumns
@@ -35,7 +36,6 @@ from ncuroof.ingest.raw_report import (
     DeclinedError,
     ResultTables,
 )
-from ncuroof.ingest.stored import Content, Part, part
 from ncuroof.resources import profile_file
 
 _N_UNITS_SHOWN = 3

@@ -16,6 +16,7 @@ import polars as pl
 
 from ncuroof.errors import ReportFormatError
 from ncuroof.ingest.counter_choice import CounterChoice
+from ncuroof.ingest.file_content import sha256
 from ncuroof.ingest.printed.console import ConsoleRecords
 from ncuroof.ingest.printed.labels import PrintedLabels, load_printed_labels, with_listings, with_members
 from ncuroof.ingest.printed.records import PrintedRecords, printed_lines
@@ -40,7 +41,6 @@ from ncuroof.ingest.raw_report import (
     RawReport,
 )
 from ncuroof.ingest.session import Process, Session
-from ncuroof.ingest.stored import sha256
 
 _RULE_TYPES = {"OK": "ok", "INF": "ok", "WRN": "warning", "ERR": "error", "OPT": "optimization"}
 _SCOPES = {"local", "global"}

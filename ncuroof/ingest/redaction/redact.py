@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ncuroof.errors import RedactionError
+from ncuroof.ingest.file_content import Part
 from ncuroof.ingest.framing import FILE_VERSION, LENGTH, MAGIC, PAYLOAD_SIZE, Block, Framing, entries, walk
 from ncuroof.ingest.redaction.fields import BLOCK_HEADER, ENTRY_BY_KIND, Cleaning, Rule, left_by_place, unknown
 from ncuroof.ingest.redaction.secrets import find_secrets
 from ncuroof.ingest.session import Session, read_session
-from ncuroof.ingest.stored import Part
 from ncuroof.ingest.wire import varint, with_number
 
 KEEPABLE = ("sass", "ptx", "source")

@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ncuroof import wording
+from ncuroof import formatting
+from ncuroof.enums import SLOWER_PATH_SUFFIX, CeilingSource, MemoryLevel
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.views import FLOP, View, is_plottable
-from ncuroof.words import SLOWER_PATH_SUFFIX, CeilingSource, MemoryLevel
 
 _Ends = tuple[list[float], list[float]]
 """Ends of a line: intensities, and rates."""
@@ -71,7 +71,7 @@ def chart(
     drawn, counted = _drawn(ceilings, kernels, view, dots)
     points = [point for by_level in dots for at_level in by_level.values() for point in at_level]
     levels = [level.value for level in MemoryLevel if any(level in by_level for by_level in dots)]
-    unit = wording.work_units(
+    unit = formatting.work_units(
         [roof["name"] for roof in drawn if roof["kind"] == "compute"]
         + [point.get("precision") or "" for point in points]
     )
@@ -126,12 +126,12 @@ def _per_second(unit: str) -> str:
 
 def _rate_tick(view: View, unit: str, value: float) -> str:
     """Return a rate for an axis: "1 TFLOP/s", "1 TOP/s" for integers only, "1 T" where the title names both units."""
-    return wording.trimmed(view.write_rate(value).replace("FLOP/s", "" if " or " in unit else f"{unit}/s")).rstrip()
+    return formatting.trimmed(view.write_rate(value).replace("FLOP/s", "" if " or " in unit else f"{unit}/s")).rstrip()
 
 
 def _intensity_tick(value: float) -> str:
     """Return a round number without a unit, short enough for an axis: "0.01", "1000", "10k"."""
-    return f"{value:.15g}" if value < _LEAST_PREFIXED else wording.trimmed(wording.scaled(value)).replace(" ", "")
+    return f"{value:.15g}" if value < _LEAST_PREFIXED else formatting.trimmed(formatting.scaled(value)).replace(" ", "")
 
 
 def _drawn(
@@ -224,7 +224,7 @@ def _roofs(
         else:
             steepest = _highest([*(shown_at_first if stands_in else of_source), *standing_in], "bandwidth")
             ends = _flat(per_s, steepest, far)
-            unit = wording.work_units(ceiling["name"] for ceiling in same)
+            unit = formatting.work_units(ceiling["name"] for ceiling in same)
             amount = _in_units(view.write_rate(per_s), unit)
         lines.append(_roof(same, ends, amount, stands_in=stands_in))
     return lines
@@ -259,11 +259,11 @@ def _coinciding(ceilings: Sequence[Record]) -> dict[tuple[str, float], list[Reco
 
 def _roof(ceilings: Sequence[Record], ends: _Ends, amount: str, *, stands_in: bool) -> dict[str, Any]:
     source = ceilings[0]["source"]
-    short = ", ".join(wording.label(ceiling["name"]) for ceiling in ceilings)
+    short = ", ".join(formatting.label(ceiling["name"]) for ceiling in ceilings)
     if source != CeilingSource.COUNTERS:
         short = f"{short} {source}"
     if ceilings[0].get("at_hz"):
-        short = f"{short} at {wording.scaled(ceilings[0]['at_hz'], 'Hz')}"
+        short = f"{short} at {formatting.scaled(ceilings[0]['at_hz'], 'Hz')}"
     return {
         "kind": ceilings[0]["kind"],
         "names": [ceiling["name"] for ceiling in ceilings],

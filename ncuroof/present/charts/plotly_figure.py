@@ -11,15 +11,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.diagnosis import load_rules
+from ncuroof.enums import CeilingSource, MemoryLevel, Verdict
 from ncuroof.errors import MissingExtraError, UnknownNameError
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import chart, dot_sizes_px
 from ncuroof.present.charts.roofline_svg import GRID, INK, PAPER, SOFT
 from ncuroof.present.charts.views import FLOP, VIEWS, View
 from ncuroof.present.sentences.breakdowns import LEAST_SPREAD_FRAC, extremes
-from ncuroof.words import CeilingSource, MemoryLevel, Verdict
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -107,7 +107,7 @@ def _known(kind: str, value: object, known: Sequence[Any]) -> Any:
 
 
 def _escaped(words: str) -> str:
-    return wording.printable(words).translate(_ESCAPES)
+    return formatting.printable(words).translate(_ESCAPES)
 
 
 def _is_shown(roof: Record, drawn: Record) -> bool:
@@ -182,11 +182,11 @@ def _error_bars(dots: Sequence[Dot], colour: str) -> Part:
 
 def _layout(document: Record, device: int, view: View, *remarks: str) -> Part:
     """Return the layout without axes and roof labels."""
-    names = [wording.gpu_name(each) for each in document["devices"][device : device + 1]]
+    names = [formatting.gpu_name(each) for each in document["devices"][device : device + 1]]
     if any(source["simulated"] for source in document["sources"]):
         remarks = ("simulated: written by ncuroof, not recorded on a GPU", *remarks)
     subtitle = {"text": _escaped(" · ".join(remarks)), "font": {"size": 12, "color": SOFT}}
-    title = _escaped(wording.shortened(": ".join([view.label, f"GPU {device}", *names]), _MOST_TITLE))
+    title = _escaped(formatting.shortened(": ".join([view.label, f"GPU {device}", *names]), _MOST_TITLE))
     return {
         "width": _WIDTH_PX,
         "height": _HEIGHT_PX,
@@ -211,8 +211,8 @@ def _layout(document: Record, device: int, view: View, *remarks: str) -> Part:
 
 def _remarks(dots: Sequence[Dot | None], level: str, view: View) -> list[str]:
     n_without = sum(dot is None for dot in dots)
-    without = f"{n_without} of {wording.counted(len(dots), 'group')} of equal launches without a dot"
-    return [f"{view.counted} {wording.label(level)}", *([without] if n_without else [])]
+    without = f"{n_without} of {formatting.counted(len(dots), 'group')} of equal launches without a dot"
+    return [f"{view.counted} {formatting.label(level)}", *([without] if n_without else [])]
 
 
 def _reason(document: Record, levels: Sequence[str], level: str | None, view: View) -> Part:
@@ -222,10 +222,8 @@ def _reason(document: Record, levels: Sequence[str], level: str | None, view: Vi
     elif level is None or not levels:
         reason = view.no_chart
     else:
-        others = ", ".join(map(wording.label, levels))
-        reason = (
-            f"There is no chart: at {wording.label(level)} no kernel of this GPU has a dot. There are dots at {others}."
-        )
+        others = ", ".join(map(formatting.label, levels))
+        reason = f"There is no chart: at {formatting.label(level)} no kernel of this GPU has a dot. There are dots at {others}."
     place = {"x": 0.5, "y": 0.5, "xref": "paper", "yref": "paper", "showarrow": False}
     hidden = {"visible": False}
     return {"xaxis": hidden, "yaxis": hidden, "annotations": [{"text": _escaped(reason), **place}]}
@@ -360,21 +358,21 @@ def _dot(launches: Sequence[Record], view: View, level: str, size_px: float, of_
 
 
 def _name(kernel: Record) -> str:
-    return f"#{kernel['id']} {wording.kernel_name(kernel, _MOST_NAME)}"
+    return f"#{kernel['id']} {formatting.kernel_name(kernel, _MOST_NAME)}"
 
 
 def _of_group(group: Record, total_ns: float | None) -> str:
     """Return "12 launches, 210 µs to 290 µs each (±8.3 %), 3.00 ms in all, 16.2 % of the run"."""
     duration_ns, n_launches = group["duration_ns"], group["n_launches"]
-    time = wording.duration(duration_ns) + (" in all" if n_launches > 1 else "")
-    share = f"{wording.share(duration_ns / total_ns)} of the run" if duration_ns is not None and total_ns else ""
-    return ", ".join(filter(None, (wording.launches(n_launches), extremes(group), time, share)))
+    time = formatting.duration(duration_ns) + (" in all" if n_launches > 1 else "")
+    share = f"{formatting.share(duration_ns / total_ns)} of the run" if duration_ns is not None and total_ns else ""
+    return ", ".join(filter(None, (formatting.launches(n_launches), extremes(group), time, share)))
 
 
 def _bound(kernel: Record) -> str:
     """Return "memory-bound, DRAM"."""
     limiter = kernel["limiter"]
-    return ", ".join([verdict_title(kernel["verdict"]), *([] if limiter is None else [wording.label(limiter)])])
+    return ", ".join([verdict_title(kernel["verdict"]), *([] if limiter is None else [formatting.label(limiter)])])
 
 
 def verdict_title(name: str) -> str:
@@ -384,13 +382,13 @@ def verdict_title(name: str) -> str:
 
 def _place(point: Record, spread: tuple[float, float] | None, view: View) -> Iterator[str]:
     """Yield where a point lies ("DRAM, FP32: 0.5 FLOP/B, 1 TFLOP/s, 80 % of its roof"), then the spread of rates if any."""
-    where = ", ".join(wording.label(name) for name in (point["level"], point.get("precision")) if name)
-    roof = f", {wording.share(point['roof_frac'])} of its roof" if point["roof_frac"] is not None else ""
+    where = ", ".join(formatting.label(name) for name in (point["level"], point.get("precision")) if name)
+    roof = f", {formatting.share(point['roof_frac'])} of its roof" if point["roof_frac"] is not None else ""
     place = f"{where}: {view.write_intensity(point[view.intensity])}, {view.write_rate(point[view.rate])}{roof}"
-    yield wording.in_operations(place, point.get("precision"))
+    yield formatting.in_operations(place, point.get("precision"))
     if spread is not None:
         ends = f"{view.write_rate(spread[0])} to {view.write_rate(spread[1])} over its launches"
-        yield wording.in_operations(ends, point.get("precision"))
+        yield formatting.in_operations(ends, point.get("precision"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from html import escape
 
 from ncuroof._version import __version__
+from ncuroof.formatting import byte_rate, flop_rate, label, shortened, trimmed, work_units
 from ncuroof.present.analysed import Record
 from ncuroof.present.sentences.model import WORDS, counted, explained, subject, table
-from ncuroof.wording import byte_rate, flop_rate, label, shortened, trimmed, work_units
 
 _WIDTH, _HEIGHT = 900, 560
 _LEFT, _RIGHT, _TOP, _BOTTOM = 86, 24, 44, 64

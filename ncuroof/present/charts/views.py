@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ncuroof import wording
+from ncuroof import formatting
+from ncuroof.enums import MemoryLevel
 from ncuroof.present.analysed import Record
-from ncuroof.words import MemoryLevel
 
 _LEAST, _MOST = 1e-30, 1e30
 """Range of plottable values: no machine reaches others, and their ticks would overflow a float."""
@@ -47,7 +47,7 @@ class View:
 
     def x_title(self, level: str) -> str:
         """Return the title of the horizontal axis at a memory level: "FLOP per byte of DRAM"."""
-        return f"{self.per} {wording.label(level)}{' memory' if level == MemoryLevel.SHARED else ''}"
+        return f"{self.per} {formatting.label(level)}{' memory' if level == MemoryLevel.SHARED else ''}"
 
     def points(self, kernel: Record) -> Sequence[Record]:
         """Return the kernel's points on this roofline."""
@@ -114,9 +114,9 @@ FLOP = View(
     no_chart="There is no chart: no kernel of this GPU has FLOPs and bytes that were both counted.",
     intensity_unit="FLOP/B",
     rate_unit="FLOP/s",
-    write_intensity=wording.intensity,
-    write_rate=wording.flop_rate,
-    write_slope=wording.byte_rate,
+    write_intensity=formatting.intensity,
+    write_rate=formatting.flop_rate,
+    write_slope=formatting.byte_rate,
 )
 INSTRUCTION = View(
     name="instruction",
@@ -130,9 +130,9 @@ INSTRUCTION = View(
     no_chart="There is no chart: no kernel of this GPU has instructions and bytes that were both counted.",
     intensity_unit="inst/TXN",
     rate_unit="IPS",
-    write_intensity=wording.instruction_intensity,
-    write_rate=wording.instruction_rate,
-    write_slope=wording.transaction_rate,
+    write_intensity=formatting.instruction_intensity,
+    write_rate=formatting.instruction_rate,
+    write_slope=formatting.transaction_rate,
 )
 VIEWS = (FLOP, INSTRUCTION)
 """In the order in which the page offers them; the page opens with the first that has dots."""

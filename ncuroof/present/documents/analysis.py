@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from ncuroof.diagnosis import Summary, load_rules, outlook
+from ncuroof.enums import capability_text
 from ncuroof.ingest import RawReport
 from ncuroof.present.analysed import Analysed, Document
 from ncuroof.present.documents.json_text import TOOL
 from ncuroof.present.documents.kernels import kernel_entries, weighting_document
 from ncuroof.tables import BREAKDOWN_KINDS
-from ncuroof.words import capability_text
 
 if TYPE_CHECKING:
     from ncuroof.expected import Expected

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from ncuroof._version import __version__
+from ncuroof.formatting import printable
 from ncuroof.present.analysed import Record
-from ncuroof.wording import printable
 
 TOOL = {"name": "ncuroof", "version": __version__}
 """The block `tool` of every document."""

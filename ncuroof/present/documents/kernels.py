@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.diagnosis import Rules, load_rules, uneven_frac, vendor_verdict, with_weights
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import load_catalogue, quantity_unit
@@ -285,7 +285,7 @@ def _smaller_blocks(row: Mapping[str, Any]) -> list[str]:
     n_threads = row.get("launch.n_threads_per_block")
     if now is None or then is None or n_threads is None or n_threads <= SMALL_BLOCK or then < now + _LEAST_GAIN_FRAC:
         return []
-    return [f"blocks of {SMALL_BLOCK} threads ({wording.share(then)} occupancy at the same registers per thread)"]
+    return [f"blocks of {SMALL_BLOCK} threads ({formatting.share(then)} occupancy at the same registers per thread)"]
 
 
 def limiters_in_words(limiters: Sequence[str], row: Mapping[str, Any]) -> str:
@@ -309,7 +309,7 @@ def _one_more(limiter: str, row: Mapping[str, Any]) -> str:
         now, then = row["launch.shared_bytes_per_block"], row["occupancy.shared_bytes_for_one_more_block"]
         if _is_reachable(now, then):
             of_driver = _of_driver(row)
-            own, fits = (wording.kibibytes(each - (of_driver or 0)) for each in (now, then))
+            own, fits = (formatting.kibibytes(each - (of_driver or 0)) for each in (now, then))
             whose = " with the driver's" if of_driver is None else ""
             return f" ({own} per block{whose}; at {fits} one more block fits{_occupancies(row)})"
     return ""
@@ -327,8 +327,8 @@ def _occupancies(row: Mapping[str, Any]) -> str:
     if one_more is None or one_more > 1:
         return ""
     is_beyond = most is not None and most > one_more + _SAME_FRAC
-    assumed = f"; the gain assumes up to {wording.share(most)}" if is_beyond else ""
-    return f", {wording.share(one_more)} occupancy{assumed}"
+    assumed = f"; the gain assumes up to {formatting.share(most)}" if is_beyond else ""
+    return f", {formatting.share(one_more)} occupancy{assumed}"
 
 
 def _is_reachable(now: float | None, then: float | None) -> bool:

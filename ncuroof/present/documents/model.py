@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ncuroof.diagnosis import load_rules
+from ncuroof.enums import MemoryLevel
 from ncuroof.model import Distance, Operation, Residency
 from ncuroof.model.study import Critical, Row, Study
 from ncuroof.present.analysed import Document
 from ncuroof.present.documents.json_text import TOOL
-from ncuroof.words import MemoryLevel
 
 SCHEMA = "ncuroof.model/1"
 

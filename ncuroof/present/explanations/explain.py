@@ -13,9 +13,11 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 
 from ncuroof.diagnosis import load_parts, load_rules
+from ncuroof.enums import Side, capability_text
 from ncuroof.errors import UnknownNameError
+from ncuroof.formatting import label
 from ncuroof.metrics import load_catalogue
-from ncuroof.metrics.entries import Pair
+from ncuroof.metrics.catalogue_types import Pair
 from ncuroof.metrics.families import LIBRARY, USER, load_families, title
 from ncuroof.present.explanations.findings import caveat_lines, finding_lines, node_lines, path_lines
 from ncuroof.present.explanations.meanings import (
@@ -31,8 +33,6 @@ from ncuroof.present.explanations.meanings import (
     quantity_label,
     term_lines,
 )
-from ncuroof.wording import label
-from ncuroof.words import Side, capability_text
 
 _WALL_TIME = "wall_time."
 _WIDTH = 100

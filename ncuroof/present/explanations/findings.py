@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.diagnosis import load_rules
 from ncuroof.diagnosis.conditions import Condition
 from ncuroof.diagnosis.finding import Finding
 from ncuroof.diagnosis.rules import VERDICT_PREFIX, Caveat, Node
 from ncuroof.metrics import Catalogue, load_catalogue
-from ncuroof.metrics.entries import ByLine
+from ncuroof.metrics.catalogue_types import ByLine
 from ncuroof.metrics.families import USER, load_families
 from ncuroof.present.sentences.collect_options import collect_options
 
@@ -178,4 +178,4 @@ def condition(asked: Condition) -> str:
     """Return a condition as text: "occupancy.waves ≥ 1"."""
     if asked.threshold is None:
         return f"{asked.quantity} is missing"
-    return f"{asked.quantity} {wording.operator(asked.op)} {asked.threshold:g}"
+    return f"{asked.quantity} {formatting.operator(asked.op)} {asked.threshold:g}"

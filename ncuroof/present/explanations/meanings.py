@@ -10,13 +10,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from ncuroof import wording
+from ncuroof import formatting
+from ncuroof.enums import MemoryLevel
+from ncuroof.formatting import first_sentence, label
 from ncuroof.metrics import load_catalogue, precisions
-from ncuroof.metrics.entries import Quantity
+from ncuroof.metrics.catalogue_types import Quantity
 from ncuroof.present.analysed import Record
 from ncuroof.resources import profile_file
-from ncuroof.wording import first_sentence, label
-from ncuroof.words import MemoryLevel
 
 LEVEL, PRECISION = "<level>", "<precision>"
 
@@ -123,7 +123,7 @@ def group_lines(group: str) -> Iterator[str]:
 def quantity_label(name: str) -> str:
     """Return a quantity's label from the catalogue, else the words of its name: "achieved occupancy", "L1 hit share"."""
     label = {quantity.name: quantity.label for quantity in load_catalogue().described()}.get(name)
-    return label or wording.label(name.rpartition(".")[2].removesuffix("_ns"))
+    return label or formatting.label(name.rpartition(".")[2].removesuffix("_ns"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import rounded
 from ncuroof.present.charts.views import is_plottable
@@ -84,7 +84,7 @@ def changes(comparison: Record) -> Changes:
 def report_names(*labels: str) -> list[str]:
     """Return the names of runs without their folders, unless these are what tells them apart."""
     names = [label.replace("\\", "/").rpartition("/")[2] for label in labels]
-    return [wording.printable(name) for name in (names if len(set(names)) == len(names) else labels)]
+    return [formatting.printable(name) for name in (names if len(set(names)) == len(names) else labels)]
 
 
 def arrows(comparison: Record | None, kernels: Sequence[Record]) -> list[list[Any]]:
@@ -118,9 +118,9 @@ def _matched(match: Record) -> ChangeLine:
     was, became = match["duration_ns"]
     return ChangeLine(
         id=str(ids[0]) if ids else "",
-        name=wording.shortened(match_name(match), _MOST_NAME),
-        before=wording.duration(was),
-        after=wording.duration(became),
+        name=formatting.shortened(match_name(match), _MOST_NAME),
+        before=formatting.duration(was),
+        after=formatting.duration(became),
         recoverable=both_times(match["recoverable_ns"]),
         sentence=match["sentence"],
         places=(*changed_findings(match), *changed_lines(match)),
@@ -130,15 +130,15 @@ def _matched(match: Record) -> ChangeLine:
 
 def _alone(group: Record, key: str) -> ChangeLine:
     side = 1 if key in _AFTER else 0
-    times = [wording.MISSING, wording.MISSING]
-    times[side] = wording.duration(group["duration_ns"])
-    name = wording.kernel_name(group, _MOST_NAME)
+    times = [formatting.MISSING, formatting.MISSING]
+    times[side] = formatting.duration(group["duration_ns"])
+    name = formatting.kernel_name(group, _MOST_NAME)
     return ChangeLine(
         id=str(group["ids"][0]) if side and group["ids"] else "",
         name=name,
         before=times[0],
         after=times[1],
-        recoverable=wording.MISSING,
+        recoverable=formatting.MISSING,
         sentence=f"{ALONE[key]}: {alone(group, key)}",
         places=(),
         how="",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.diagnosis import Rules
 from ncuroof.present.analysed import Record
 from ncuroof.present.page.changes import Changes, changes
@@ -124,7 +124,7 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
         devices=[_device(index, device, kernels) for index, device in enumerate(document["devices"])],
         headline=headline(document, rules),
         debug_builds=debug_build_sentence(summary),
-        failed=failed_sentence([wording.kernel_name(kernel) for kernel in kernels if kernel["failed"]]),
+        failed=failed_sentence([formatting.kernel_name(kernel) for kernel in kernels if kernel["failed"]]),
         selection=selection_sentence(summary),
         weighting=weighting_sentences(weighting),
         doubts=doubts_claim(summary),
@@ -167,7 +167,7 @@ def _source(source: Record) -> SourceFacts:
         file=source["file"],
         facts=[(label, value) for label, value in facts.items() if value],
         command_line=source["command_line"] or "",
-        n_sections=wording.counted(len(source["sections"]), "section"),
+        n_sections=formatting.counted(len(source["sections"]), "section"),
         sections=source["sections"],
         damage=source["damage"] or "",
         is_simulated=source["simulated"],
@@ -178,13 +178,13 @@ def _device(index: int, device: Record, kernels: Sequence[Record]) -> tuple[str,
     own = [kernel for kernel in kernels if kernel["device"] == index]
     clocks = [kernel["sm_clock_hz"] for kernel in own if kernel["sm_clock_hz"]]
     low, middle, high = (
-        wording.quantity(choose(clocks), "hz") if clocks else wording.MISSING
+        formatting.quantity(choose(clocks), "hz") if clocks else formatting.MISSING
         for choose in (min, statistics.median, max)
     )
     lock = locked_clock_remark([kernel["caveats"] for kernel in own])
-    return wording.gpu_name(device), [
-        ("SMs", wording.quantity(device["sm_count"], "count")),
-        ("compute capability", device["compute_capability"] or wording.MISSING),
+    return formatting.gpu_name(device), [
+        ("SMs", formatting.quantity(device["sm_count"], "count")),
+        ("compute capability", device["compute_capability"] or formatting.MISSING),
         ("SM clock, measured", (middle if low == high else f"{middle} (median; {low} to {high})") + lock),
         ("data sheet", device["profile"] or "none for this GPU"),
     ]
@@ -194,13 +194,13 @@ def _totals(document: Record) -> list[tuple[str, str]]:
     summary, utilisation = document["summary"], (document["expected"] or {}).get("utilisation")
     mfu = [] if utilisation is None else [("MFU", mfu_value(utilisation, summary))]
     duration_ns, recoverable_ns = summary["duration_ns"], summary["recoverable_ns"]
-    recorded = wording.quantity(summary["n_kernels"], "count")
-    part = f" ({wording.share(recoverable_ns / duration_ns)})" if recoverable_ns is not None and duration_ns else ""
+    recorded = formatting.quantity(summary["n_kernels"], "count")
+    part = f" ({formatting.share(recoverable_ns / duration_ns)})" if recoverable_ns is not None and duration_ns else ""
     return [
-        ("GPU time", wording.duration(duration_ns)),
-        ("above the roofline", wording.duration(recoverable_ns) + part),
+        ("GPU time", formatting.duration(duration_ns)),
+        ("above the roofline", formatting.duration(recoverable_ns) + part),
         ("launches", recorded + (f" profiled, representing {summary['n_launches']}" if "weighting" in summary else "")),
-        ("failed to profile", wording.quantity(summary["n_failed"], "count")),
+        ("failed to profile", formatting.quantity(summary["n_failed"], "count")),
         *mfu,
     ]
 
@@ -213,9 +213,9 @@ def _verdict_shares(summary: Record, rules: Rules) -> Iterable[VerdictShare]:
             name=name,
             title=rules.verdicts[name].title,
             doc=rules.verdicts[name].doc,
-            launches=wording.launches(share["n_launches"]),
-            duration=wording.duration(share["duration_ns"]),
-            share=wording.share(share["share_frac"]),
+            launches=formatting.launches(share["n_launches"]),
+            duration=formatting.duration(share["duration_ns"]),
+            share=formatting.share(share["share_frac"]),
             width=f"{width:.1f}",
             offset=f"{offset:.1f}",
         )

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.diagnosis import Rules
+from ncuroof.enums import MemoryLevel
 from ncuroof.metrics import Catalogue
 from ncuroof.metrics.families import title
 from ncuroof.present.analysed import Record
@@ -18,14 +19,13 @@ from ncuroof.present.charts.figures import chart, rounded
 from ncuroof.present.charts.views import FLOP, VIEWS, View
 from ncuroof.present.explanations.meanings import limiter_label
 from ncuroof.present.page.changes import arrows, changed_positions
-from ncuroof.present.page.interned import Cell, Texts
 from ncuroof.present.page.kernel_detail import RANGE_MARK, SECTIONS, KernelDetails
 from ncuroof.present.page.launch_rows import LaunchRow, launch_names, launch_rows, n_represented
 from ncuroof.present.page.range_tree import range_tree
+from ncuroof.present.page.text_table import Cell, Texts
 from ncuroof.present.page.whatif import scaling, targets
 from ncuroof.present.sentences.actions import counted_finding, gpu_time, most_worth
 from ncuroof.present.sentences.report_names import names_of_several
-from ncuroof.words import MemoryLevel
 
 DETAILS_PER_PART = 64
 """Number of launches whose details are unpacked together."""
@@ -53,16 +53,16 @@ def page_index(document: Record, rules: Rules, comparison: Record | None = None)
         "charts": _charts(document, texts, moved),
         "views": {view.name: view.label for view in VIEWS},
         "units": {view.name: {"intensity": view.intensity_unit, "rate": view.rate_unit} for view in VIEWS},
-        "levels": {level.value: wording.label(level.value) for level in MemoryLevel},
+        "levels": {level.value: formatting.label(level.value) for level in MemoryLevel},
         "gpuTime": gpu_time(document["summary"]),
         "verdicts": {name: verdict.title for name, verdict in rules.verdicts.items()} | {"failed": "failed"},
         "findings": {finding["id"]: finding["title"] for kernel in kernels for finding in kernel["findings"]},
         "families": {
             name: title(name) for name in sorted({kernel["family"] for kernel in kernels if kernel["family"]})
         },
-        "precisions": {name: wording.label(name) for name in sorted(precisions)},
-        "integers": [name for name in sorted(precisions) if wording.work_units([name]) == "OP"],
-        "resources": {name: wording.label(name) for name in RESOURCES},
+        "precisions": {name: formatting.label(name) for name in sorted(precisions)},
+        "integers": [name for name in sorted(precisions) if formatting.work_units([name]) == "OP"],
+        "resources": {name: formatting.label(name) for name in RESOURCES},
         "reports": names_of_several(document["sources"]) or [source["file"] for source in document["sources"]],
         "ranges": [[place.names, place.outer] for place in tree.places],
         "arrows": moved,
@@ -102,7 +102,7 @@ def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
     counted = [counted_finding(kernel["findings"]) for kernel in kernels]
     return {
         "id": [kernel["id"] for kernel in kernels],
-        "name": [texts.add(kernel["name"] or wording.kernel_name(kernel)) for kernel in kernels],
+        "name": [texts.add(kernel["name"] or formatting.kernel_name(kernel)) for kernel in kernels],
         "short": list(map(texts.add, launch_names(kernels))),
         "device": [kernel["device"] for kernel in kernels],
         "source": [kernel["source"] for kernel in kernels],
@@ -213,4 +213,4 @@ def _cell(value: str | None, texts: Texts) -> Cell | None:
 
 
 def _label(name: str | None, texts: Texts) -> Cell | None:
-    return None if name is None else texts.add(wording.label(name))
+    return None if name is None else texts.add(formatting.label(name))

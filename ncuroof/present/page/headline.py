@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.diagnosis import Rules
 from ncuroof.present.analysed import Record
 from ncuroof.present.explanations.meanings import limiter_in_plain_words
@@ -47,13 +47,14 @@ def _bound_by(document: Record, rules: Rules, of_time: str) -> str:
         return ""
     first, *others = ranked
     if first == "unknown":
-        return f"For {wording.share(shares[first])} of {of_time}, the report lacks the counters for a verdict{_to_judge(document)}."
+        unjudged = formatting.share(shares[first])
+        return f"For {unjudged} of {of_time}, the report lacks the counters for a verdict{_to_judge(document)}."
     sentence = (
-        f"{wording.share(shares[first])} of {of_time} is {rules.verdicts[first].title}{_mostly_by(document, first)}"
+        f"{formatting.share(shares[first])} of {of_time} is {rules.verdicts[first].title}{_mostly_by(document, first)}"
     )
     if others and shares[others[0]] >= _LEAST_SECOND_FRAC:
         other = "undetermined" if others[0] == "unknown" else rules.verdicts[others[0]].title
-        sentence += f", {wording.share(shares[others[0]])} {other}"
+        sentence += f", {formatting.share(shares[others[0]])} {other}"
     return f"{sentence}."
 
 
@@ -98,7 +99,7 @@ def _most_worth(document: Record) -> _Advice | None:
     for kernel in document["kernels"]:
         finding = counted_finding(kernel["findings"])
         if finding is not None and finding["id"] == first_action:
-            sentence = wording.first_sentence(finding["advice"])
+            sentence = formatting.first_sentence(finding["advice"])
             gains.setdefault(sentence, []).append((finding["gain_ns"] * kernel.get("weight", 1.0), kernel))
     if not gains:
         return None
@@ -141,7 +142,7 @@ def _for_the_longest(document: Record, kernels: Sequence[Record], which: str = "
     longest = max(timed, key=lambda kernel: kernel["duration_ns"] * kernel.get("weight", 1.0))
     finding = next(iter(longest["findings"]), None)
     if finding is not None:
-        return f"Start with {_name(document, longest)}, {which}: {wording.first_sentence(finding['advice'])}"
+        return f"Start with {_name(document, longest)}, {which}: {formatting.first_sentence(finding['advice'])}"
     if is_on_shared_slice(longest):
         return f"To learn more, {SHARED_SLICE}."
     options = collect_options(entry["collect"] for entry in longest["missing"])
@@ -152,7 +153,7 @@ def _for_the_longest(document: Record, kernels: Sequence[Record], which: str = "
 
 def _name(document: Record, kernel: Record) -> str:
     kernels = document["kernels"]
-    return wording.printable(launch_names(kernels, _MOST_NAME)[kernels.index(kernel)])
+    return formatting.printable(launch_names(kernels, _MOST_NAME)[kernels.index(kernel)])
 
 
 def _gives(document: Record, most: _Advice) -> str:
@@ -160,12 +161,12 @@ def _gives(document: Record, most: _Advice) -> str:
     if not duration_ns:
         return ""
     all_together = together(document, is_listed=False)
-    first = f"That saves up to {wording.share(most.gain_ns / duration_ns)} of {gpu_time(document['summary'])}"
+    first = f"That saves up to {formatting.share(most.gain_ns / duration_ns)} of {gpu_time(document['summary'])}"
     if actions[0]["needs_more_work"]:
         first += f" {PER_WORK}"
     if rest := round(actions[0]["n_launches"] - most.n_launches):
         others = f"in {rest} more {'launch' if rest == 1 else 'launches'}"
-        first += f" ({wording.share(actions[0]['share_frac'])} with the same finding {others})"
+        first += f" ({formatting.share(actions[0]['share_frac'])} with the same finding {others})"
     if not all_together:
         return f"{first}."
     if (n_first := document["summary"]["outlook"]["n_first"]) > 1:

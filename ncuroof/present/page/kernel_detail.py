@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.diagnosis import UNEVEN, Rules
+from ncuroof.enums import Verdict
 from ncuroof.metrics import Catalogue, quantity_unit
 from ncuroof.metrics.families import title
 from ncuroof.present.analysed import Record
 from ncuroof.present.documents.kernels import ABOVE_ROOF
 from ncuroof.present.explanations.meanings import limiter_label
-from ncuroof.present.page.interned import Cell, Texts
 from ncuroof.present.page.quantity_cells import (
     ACCESS,
     OCCUPANCY,
@@ -26,10 +26,10 @@ from ncuroof.present.page.quantity_cells import (
     traffic_rows,
     work_rows,
 )
+from ncuroof.present.page.text_table import Cell, Texts
 from ncuroof.present.sentences.actions import of_what
 from ncuroof.present.sentences.collect_options import collect_options
 from ncuroof.present.sentences.source_lines import line_text, place, waits_for, where_sentence
-from ncuroof.words import Verdict
 
 SECTIONS = (
     ("facts", "Launch", "facts", ()),
@@ -140,7 +140,9 @@ class KernelDetails:
             cause = rules.get(kernel["above_roof_cause"] or "")
             meaning += " None of this kernel's checks explains it." if cause is None else f" Likely cause: {cause.doc}"
         if name == UNEVEN:
-            meaning += f" This one took {wording.duration(kernel['duration_ns'])}; it represents {_stood_for(kernel)}."
+            meaning += (
+                f" This one took {formatting.duration(kernel['duration_ns'])}; it represents {_stood_for(kernel)}."
+            )
         return self._texts.add(meaning)
 
     def _summary(self, kernel: Record) -> Cell:
@@ -152,8 +154,8 @@ class KernelDetails:
             sides = {"memory": "left of the ridge", "near_ridge": "near the ridge", "compute": "right of the ridge"}
             parts.append(f"DRAM intensity {sides[kernel['side']]}")
         if (stood_for := kernel.get("n_represented")) not in {None, 1} and kernel["duration_ns"] is not None:
-            together = wording.duration(kernel["duration_ns"] * kernel["weight"])
-            parts.append(f"represents {wording.launch_count(stood_for)} launches, {together} together")
+            together = formatting.duration(kernel["duration_ns"] * kernel["weight"])
+            parts.append(f"represents {formatting.launch_count(stood_for)} launches, {together} together")
         return self._texts.add("; ".join(parts))
 
     def _step(self, step: Record, kernel: Record) -> list[Any]:
@@ -167,9 +169,9 @@ class KernelDetails:
             self._cells.written(quantity, step["value"]),
             ""
             if is_known
-            else f"{wording.operator(step['op'])} {wording.threshold(step['threshold'], quantity_unit(quantity))}",
+            else f"{formatting.operator(step['op'])} {formatting.threshold(step['threshold'], quantity_unit(quantity))}",
             step["outcome"],
-            f"excludes L2's own throughput, {wording.share(beyond)}" if is_beyond else "",
+            f"excludes L2's own throughput, {formatting.share(beyond)}" if is_beyond else "",
         ]
 
     def _beyond(self, kernel: Record) -> list[list[Cell]]:
@@ -179,7 +181,7 @@ class KernelDetails:
     def _finding(self, kernel: Record, finding: Record) -> dict[str, Any]:
         gain_ns, duration_ns = finding["gain_ns"], kernel["duration_ns"]
         gain_frac = gain_ns / duration_ns if gain_ns is not None and duration_ns else None
-        gain = f"up to {wording.duration(gain_ns)} ({wording.share(gain_frac)} {of_what(finding)})"
+        gain = f"up to {formatting.duration(gain_ns)} ({formatting.share(gain_frac)} {of_what(finding)})"
         return {
             "title": self._texts.add(finding["title"]),
             "severity": finding["severity"],
@@ -189,7 +191,8 @@ class KernelDetails:
             "gain": gain if gain_ns is not None else None,
             "basis": self._texts.add(finding["gain_basis"] or ""),
             "waste": [
-                f"{wording.byte_count(waste['bytes'])} at {wording.label(level)} ({wording.share(waste['frac'])} of its traffic)"
+                f"{formatting.byte_count(waste['bytes'])} at {formatting.label(level)} "
+                f"({formatting.share(waste['frac'])} of its traffic)"
                 for level, waste in finding["waste"].items()
             ],
             "evidence": [self._cells.row(item["quantity"], item["value"]) for item in finding["evidence"]],
@@ -222,7 +225,7 @@ class KernelDetails:
         return [
             self._texts.add(rule["title"] or rule["id"]),
             self._texts.add(plain_message(rule["message"])),
-            "" if speedup is None else f"estimated speedup {wording.share(speedup)}{scope}",
+            "" if speedup is None else f"estimated speedup {formatting.share(speedup)}{scope}",
         ]
 
     def _missing(self, missing: Sequence[Record]) -> dict[str, Any]:
@@ -233,38 +236,38 @@ class KernelDetails:
 
     def _facts(self, kernel: Record) -> list[list[Cell]]:
         launch, process = kernel["launch"], kernel["process"] or {}
-        set_by = f", set by {wording.label(by)}" if (by := kernel["min_time_by"]) else ""
+        set_by = f", set by {formatting.label(by)}" if (by := kernel["min_time_by"]) else ""
         times = {
-            "time": wording.duration(kernel["duration_ns"]),
-            "roofline time": wording.duration(kernel["min_time_ns"]) + set_by,
-            "above the roofline": wording.duration(kernel["recoverable_ns"]),
+            "time": formatting.duration(kernel["duration_ns"]),
+            "roofline time": formatting.duration(kernel["min_time_ns"]) + set_by,
+            "above the roofline": formatting.duration(kernel["recoverable_ns"]),
         }
         launched = {
             "represents": _stood_for(kernel),
-            "grid": wording.extent(kernel["grid"]),
-            "block": wording.extent(kernel["block"]),
-            "registers per thread": wording.quantity(launch.get("n_registers_per_thread"), "count"),
-            "shared memory per block": wording.kibibytes(launch.get("shared_bytes_per_block")),
-            "SM clock": wording.quantity(kernel["sm_clock_hz"], "hz"),
-            "replay passes": wording.quantity(kernel["passes"], "count"),
-            "NVTX": RANGE_MARK.join(kernel["nvtx"] or ()) or wording.MISSING,
-            "process": f"{process['name'] or '?'} ({process['id']})" if process else wording.MISSING,
+            "grid": formatting.extent(kernel["grid"]),
+            "block": formatting.extent(kernel["block"]),
+            "registers per thread": formatting.quantity(launch.get("n_registers_per_thread"), "count"),
+            "shared memory per block": formatting.kibibytes(launch.get("shared_bytes_per_block")),
+            "SM clock": formatting.quantity(kernel["sm_clock_hz"], "hz"),
+            "replay passes": formatting.quantity(kernel["passes"], "count"),
+            "NVTX": RANGE_MARK.join(kernel["nvtx"] or ()) or formatting.MISSING,
+            "process": f"{process['name'] or '?'} ({process['id']})" if process else formatting.MISSING,
             "stream": _written(kernel["stream"]),
             "context": _written(kernel["context"]),
-            "kind": kernel["workload"] or wording.MISSING,
-            "source": title(family) if (family := kernel["family"]) else wording.MISSING,
+            "kind": kernel["workload"] or formatting.MISSING,
+            "source": title(family) if (family := kernel["family"]) else formatting.MISSING,
             "report": self._sources[kernel["source"]]["file"],
         }
-        known = {label: value for label, value in launched.items() if value != wording.MISSING}
+        known = {label: value for label, value in launched.items() if value != formatting.MISSING}
         return [[self._texts.add(label), self._texts.add(value)] for label, value in (times | known).items()]
 
     def _lines(self, lines: Iterable[Record]) -> list[list[Cell]]:
         rows: list[list[Cell]] = [
             [
-                wording.share(line["frac"]),
+                formatting.share(line["frac"]),
                 self._texts.add(": ".join(filter(None, (place(line), line_text(line))))),
-                self._texts.add(" for ".join(filter(None, (wording.label(line["stall"]), waits_for(line))))),
-                wording.quantity(line["value"], "count"),
+                self._texts.add(" for ".join(filter(None, (formatting.label(line["stall"]), waits_for(line))))),
+                formatting.quantity(line["value"], "count"),
             ]
             for line in lines
         ]
@@ -274,22 +277,22 @@ class KernelDetails:
         limiters = kernel["occupancy"].get("limiters")
         if not limiters:
             return []
-        return [[self._cells.number("occupancy.limiters"), self._texts.add(", ".join(map(wording.label, limiters)))]]
+        return [[self._cells.number("occupancy.limiters"), self._texts.add(", ".join(map(formatting.label, limiters)))]]
 
 
 def _written(number: int | None) -> str:
-    return wording.MISSING if number is None else str(number)
+    return formatting.MISSING if number is None else str(number)
 
 
 def _stood_for(kernel: Record) -> str:
     """Return how many launches a profiled one represents, with their average, shortest and longest time where counted."""
     n_launches = kernel.get("n_represented")
     if n_launches is None or n_launches == 1:
-        return wording.MISSING
+        return formatting.MISSING
     average_ns, *ends_ns = map(kernel.get, ("counted_average_ns", "counted_shortest_ns", "counted_longest_ns"))
-    average = "" if average_ns is None else f", {wording.duration(average_ns)} on average"
-    ends = "" if None in ends_ns else f", from {' to '.join(map(wording.duration, ends_ns))}"
-    return f"{wording.launch_count(n_launches)} launches{average}{ends}"
+    average = "" if average_ns is None else f", {formatting.duration(average_ns)} on average"
+    ends = "" if None in ends_ns else f", from {' to '.join(map(formatting.duration, ends_ns))}"
+    return f"{formatting.launch_count(n_launches)} launches{average}{ends}"
 
 
 def flip_sentence(kernel: Record, rules: Rules) -> str:
@@ -304,9 +307,9 @@ def flip_sentence(kernel: Record, rules: Rules) -> str:
     side = _SIDES[key]
     if Verdict.LATENCY in (kernel["verdict"], flip["becomes"]):
         now = kernel[group][key]
-        wanted = wording.share(now * factor)
-        return f"Would be {becomes} if {side} were {wanted} busy instead of {wording.share(now)}."
-    less = f"Would be {becomes} if {side} had {wording.share(1 - factor)} less to do"
+        wanted = formatting.share(now * factor)
+        return f"Would be {becomes} if {side} were {wanted} busy instead of {formatting.share(now)}."
+    less = f"Would be {becomes} if {side} had {formatting.share(1 - factor)} less to do"
     if kernel["verdict"] == Verdict.BALANCED:
         return f"{less}."
     return f"{less}, and {rules.verdicts[_OTHER[key]].title} with still less."

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.diagnosis import Rules
 from ncuroof.present.analysed import Record
 from ncuroof.present.explanations.meanings import limiter_label
@@ -53,7 +53,7 @@ COLUMNS = (
 
 def table_columns(kernels: Sequence[Record]) -> list[tuple[str, str, str]]:
     """Return COLUMNS, with the unit of these kernels' work in the titles."""
-    unit = wording.work_units(kernel["dominant_precision"] or "" for kernel in kernels)
+    unit = formatting.work_units(kernel["dominant_precision"] or "" for kernel in kernels)
     return [(key, title.replace("FLOP", unit.rpartition(" or ")[2]), kind) for key, title, kind in COLUMNS]
 
 
@@ -76,7 +76,7 @@ def top_rows(document: Record, rules: Rules, names: Sequence[str]) -> list[Kerne
     return [
         replace(
             row,
-            cells={**row.cells, "launches": wording.launches(group["n_launches"]), "extremes": extremes(group)},
+            cells={**row.cells, "launches": formatting.launches(group["n_launches"]), "extremes": extremes(group)},
         )
         for row, group in zip(rows, document["groups"], strict=False)
         if group["recoverable_ns"]
@@ -92,14 +92,14 @@ def _row(kernel: Record, row: LaunchRow, total_ns: float | None, rules: Rules, n
         cells={
             "id": str(kernel["id"]),
             "launches": str(row.n_launches),
-            "time": wording.duration(row.duration_ns),
-            "share": wording.share(row.duration_ns / total_ns if row.duration_ns is not None and total_ns else None),
-            "recoverable": wording.duration(row.recoverable_ns),
-            "limiter": limiter_label(kernel) or wording.MISSING,
-            "intensity": wording.scaled(dram_intensity(kernel)),
-            "efficiency": wording.share(kernel["min_time_frac"]),
-            "memory": wording.share(utilisation.get("memory")),
-            "compute": wording.share(utilisation.get("compute")),
+            "time": formatting.duration(row.duration_ns),
+            "share": formatting.share(row.duration_ns / total_ns if row.duration_ns is not None and total_ns else None),
+            "recoverable": formatting.duration(row.recoverable_ns),
+            "limiter": limiter_label(kernel) or formatting.MISSING,
+            "intensity": formatting.scaled(dram_intensity(kernel)),
+            "efficiency": formatting.share(kernel["min_time_frac"]),
+            "memory": formatting.share(utilisation.get("memory")),
+            "compute": formatting.share(utilisation.get("compute")),
             "finding": finding["title"] if finding else "",
         },
         verdict=kernel["verdict"],

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.present.analysed import Record
 from ncuroof.present.sentences.report_names import distinguishing_words
 
@@ -82,7 +82,7 @@ def launch_names(kernels: Sequence[Record], n_characters: int = MOST_NAME) -> li
         kernels: of the document.
         n_characters: most characters of a name.
     """
-    names = map(wording.kernel_name, kernels)
+    names = map(formatting.kernel_name, kernels)
     return [
         _with(short, words, n_characters) for short, words in zip(names, distinguishing_words(kernels), strict=True)
     ]
@@ -90,9 +90,9 @@ def launch_names(kernels: Sequence[Record], n_characters: int = MOST_NAME) -> li
 
 def _with(short: str, words: Sequence[str], n_characters: int) -> str:
     """Return a short name with as many of the last words as there is room for: the first ones are shared by more names."""
-    shown = [wording.shortened(word, _MOST_WORD) for word in words]
+    shown = [formatting.shortened(word, _MOST_WORD) for word in words]
     separator = " · " if shown else ""
     while len(shown) > 1 and _LEAST_OF_SHORT + len(separator) + len(", ".join(shown)) > n_characters:
         del shown[0]
     tail = separator + ", ".join(shown)
-    return wording.shortened(short, n_characters - len(tail)) + tail
+    return formatting.shortened(short, n_characters - len(tail)) + tail

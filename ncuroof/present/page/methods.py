@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.diagnosis import Rules
 from ncuroof.diagnosis.conditions import Condition
 from ncuroof.metrics import quantity_unit
@@ -46,24 +46,24 @@ def methods(document: Record, rules: Rules) -> Methods:
     for kernel in kernels:
         for kind, block in (("work", "work"), ("traffic", "bandwidth")):
             for name, entry in kernel[block].items():
-                definitions[kind, wording.label(name), entry["definition"]] = None
+                definitions[kind, formatting.label(name), entry["definition"]] = None
         if instructions := kernel["instructions"]:
             definitions["work", "warp instructions", instructions["definition"]] = None
-    names = [wording.gpu_name(device) for device in document["devices"]]
+    names = [formatting.gpu_name(device) for device in document["devices"]]
     return Methods(
         definitions=sorted(definitions),
         verdicts=[(verdict.title, verdict.doc) for verdict in rules.verdicts.values()],
         questions=[(node.question, _condition(node.condition)) for node in rules.nodes],
         severities=[
-            ("low" if name == "least" else name, wording.threshold(value, "share"))
+            ("low" if name == "least" else name, formatting.threshold(value, "share"))
             for name, value in rules.severity.items()
         ],
         caveats=[
             (
                 name,
-                wording.label(name),
+                formatting.label(name),
                 rules.caveats[name].doc if name in rules.caveats else "",
-                wording.counted(n, "kernel"),
+                formatting.counted(n, "kernel"),
             )
             for name, n in sorted(n_by_caveat.items())
         ],
@@ -74,7 +74,7 @@ def methods(document: Record, rules: Rules) -> Methods:
 
 def _condition(condition: Condition) -> str:
     unit = quantity_unit(condition.quantity)
-    return f"{condition.quantity} {wording.operator(condition.op)} {wording.threshold(condition.threshold, unit)}"
+    return f"{condition.quantity} {formatting.operator(condition.op)} {formatting.threshold(condition.threshold, unit)}"
 
 
 def _ceiling(ceiling: Record, names: Sequence[str], view: View) -> tuple[str, str, str, str, str]:
@@ -82,8 +82,8 @@ def _ceiling(ceiling: Record, names: Sequence[str], view: View) -> tuple[str, st
     device = ceiling["device"]
     return (
         names[device] if device < len(names) else str(device),
-        wording.label(ceiling["name"]),
-        wording.in_operations(write(ceiling["per_s"]), ceiling["name"]),
+        formatting.label(ceiling["name"]),
+        formatting.in_operations(write(ceiling["per_s"]), ceiling["name"]),
         ceiling["source"],
         ceiling["definition"],
     )

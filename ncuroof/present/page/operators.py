@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from ncuroof import wording
+from ncuroof import formatting
+from ncuroof.enums import Verdict
 from ncuroof.expected.ranges import SEPARATOR
 from ncuroof.present.analysed import Record
 from ncuroof.present.sentences.model_utilisation import utilisation_sentence
-from ncuroof.words import Verdict
 
 _MOST_LINES = 50
 _AS_RECORDED = "Counts profiled launches only: the launches that they represent may belong to other modules."
@@ -81,10 +81,10 @@ def _line(operator: Record) -> OperatorLine:
     return OperatorLine(
         name=f"{operator['operator']} {operator['shapes']}".rstrip(),
         id=str(operator["id"]),
-        module=wording.first_of(modules, 1),
+        module=formatting.first_of(modules, 1),
         n_calls=f"{operator['n_calls']} of {n_represented}" if operator["is_uneven"] else n_represented,
-        time=wording.duration(operator["represented_ns"]),
-        above=wording.duration(operator["above_ns"]),
+        time=formatting.duration(operator["represented_ns"]),
+        above=formatting.duration(operator["above_ns"]),
         work=_times(operator["work_ratio"]),
         traffic=_times(operator["traffic_ratio"]),
         remark="; ".join(_remark(name, operator) for name in operator["remarks"]),
@@ -99,7 +99,7 @@ def _remark(name: str, operator: Record) -> str:
     if name == "other_sizes":
         return "the time includes calls of other sizes that share its kernel and grid"
     if name == "off_tensor_cores":
-        asked, ran = (wording.label(operator[precision]) for precision in ("asked_precision", "ran_precision"))
+        asked, ran = (formatting.label(operator[precision]) for precision in ("asked_precision", "ran_precision"))
         return f"could run on {asked} cores, but ran in {ran}"
     if name == "extra_work":
         return f"does {operator['work_ratio']:.3g}× the arithmetic it needs: tile padding or recomputation"
@@ -115,12 +115,12 @@ def _module(module: Record) -> ModuleLine:
     return ModuleLine(
         name=_innermost(module["module"]),
         path=module["module"],
-        time=wording.duration(module["duration_ns"]),
-        above=wording.duration(module["above_ns"]),
+        time=formatting.duration(module["duration_ns"]),
+        above=formatting.duration(module["above_ns"]),
         work=_times(counted / needed if counted is not None and needed else None),
         traffic=_times(dram / compulsory if dram is not None and compulsory else None),
     )
 
 
 def _times(ratio: float | None) -> str:
-    return wording.MISSING if ratio is None else f"{ratio:.3g}×"
+    return formatting.MISSING if ratio is None else f"{ratio:.3g}×"

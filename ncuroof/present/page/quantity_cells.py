@@ -11,14 +11,14 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.diagnosis import Rules
+from ncuroof.enums import CeilingSource
 from ncuroof.metrics import Catalogue, quantity_unit
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.views import FLOP, INSTRUCTION, View
 from ncuroof.present.explanations.meanings import quantity_label
-from ncuroof.present.page.interned import Cell, Texts
-from ncuroof.words import CeilingSource
+from ncuroof.present.page.text_table import Cell, Texts
 
 OCCUPANCY = (
     "occupancy.achieved_frac", "occupancy.theoretical_frac", "occupancy.waves", "occupancy.tail_frac",
@@ -91,7 +91,9 @@ class QuantityCells:
         """Return a value as text; shared memory in KiB, as in the CUDA documentation."""
         unit = quantity_unit(quantity)
         return (
-            wording.kibibytes(value) if unit == "byte" and _SHARED_MEMORY in quantity else wording.quantity(value, unit)
+            formatting.kibibytes(value)
+            if unit == "byte" and _SHARED_MEMORY in quantity
+            else formatting.quantity(value, unit)
         )
 
     def row(self, quantity: str, value: float) -> list[Cell]:
@@ -127,7 +129,7 @@ class QuantityCells:
         rows = [self.row(name, value) for name, value in known.items() if name in failed]
         if not held:
             return rows
-        return [*rows, [f"{wording.counted(len(held), 'check')} {'passes' if len(held) == 1 else 'pass'}."]]
+        return [*rows, [f"{formatting.counted(len(held), 'check')} {'passes' if len(held) == 1 else 'pass'}."]]
 
     def others(self, kernel: Record) -> list[list[Cell]]:
         """Return number and value of all quantities that no other block of the detail shows."""
@@ -165,13 +167,13 @@ def flop_points(kernel: Record, texts: Texts) -> list[list[Cell]]:
     """Return a row per point on the FLOP roofline; else a remark (a row of one cell) that says why there is none."""
     rows: list[list[Cell]] = [
         [
-            wording.label(point["level"]),
-            wording.label(point["precision"]),
-            wording.in_operations(wording.intensity(point["intensity_flop_per_byte"]), point["precision"]),
-            wording.flop_rate(point["flop_per_s"], point["precision"]),
-            wording.flop_rate(point["roof_flop_per_s"], point["precision"]),
-            wording.in_operations(wording.intensity(point["ridge_flop_per_byte"]), point["precision"]),
-            wording.share(point["roof_frac"]),
+            formatting.label(point["level"]),
+            formatting.label(point["precision"]),
+            formatting.in_operations(formatting.intensity(point["intensity_flop_per_byte"]), point["precision"]),
+            formatting.flop_rate(point["flop_per_s"], point["precision"]),
+            formatting.flop_rate(point["roof_flop_per_s"], point["precision"]),
+            formatting.in_operations(formatting.intensity(point["ridge_flop_per_byte"]), point["precision"]),
+            formatting.share(point["roof_frac"]),
         ]
         for point in FLOP.points(kernel)
     ]
@@ -185,17 +187,17 @@ def instruction_points(kernel: Record, texts: Texts) -> list[list[Cell]]:
         return _none(kernel, INSTRUCTION, texts)
     rows: list[list[Cell]] = [
         [
-            wording.label(point["level"]),
-            wording.instruction_intensity(point["intensity_inst_per_transaction"]),
-            wording.instruction_rate(point["inst_per_s"]),
-            wording.instruction_rate(point["roof_inst_per_s"]),
-            wording.instruction_intensity(point["ridge_inst_per_transaction"]),
-            wording.share(point["roof_frac"]),
+            formatting.label(point["level"]),
+            formatting.instruction_intensity(point["intensity_inst_per_transaction"]),
+            formatting.instruction_rate(point["inst_per_s"]),
+            formatting.instruction_rate(point["roof_inst_per_s"]),
+            formatting.instruction_intensity(point["ridge_inst_per_transaction"]),
+            formatting.share(point["roof_frac"]),
         ]
         for point in INSTRUCTION.points(kernel)
     ]
-    executed = wording.scaled(block["warp_executed"])
-    share = f", {wording.share(block['frac'])} of what the schedulers can issue" if block["frac"] is not None else ""
+    executed = formatting.scaled(block["warp_executed"])
+    share = f", {formatting.share(block['frac'])} of what the schedulers can issue" if block["frac"] is not None else ""
     return [*rows, [texts.add(f"{executed} warp instructions executed{share}.")]]
 
 
@@ -207,12 +209,12 @@ def traffic_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
     """Return a row per level: level, bytes in both directions, and what was counted."""
     traffic, definitions = kernel["traffic_bytes"], kernel["traffic_definition"]
     rows: list[list[Cell]] = [
-        [wording.label(level), wording.quantity(value, "byte"), texts.add(definitions.get(level) or "")]
+        [formatting.label(level), formatting.quantity(value, "byte"), texts.add(definitions.get(level) or "")]
         for level, value in traffic.items()
         if value is not None
     ]
     return rows + texts.note(
-        "Not collected", [wording.label(level) for level, value in traffic.items() if value is None]
+        "Not collected", [formatting.label(level) for level, value in traffic.items() if value is None]
     )
 
 
@@ -220,10 +222,10 @@ def bandwidth_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
     """Return a row per level: level, achieved rate, peak, their ratio, shares of other roofs, and what was counted."""
     return [
         [
-            wording.label(level),
-            wording.byte_rate(entry["bytes_per_s"]),
-            _peak(entry, "peak_bytes_per_s", wording.byte_rate),
-            wording.share(entry["frac"]),
+            formatting.label(level),
+            formatting.byte_rate(entry["bytes_per_s"]),
+            _peak(entry, "peak_bytes_per_s", formatting.byte_rate),
+            formatting.share(entry["frac"]),
             *_of_other_roofs(entry),
             texts.add(entry["definition"]),
         ]
@@ -236,11 +238,11 @@ def work_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
     work = kernel["work"]
     rows: list[list[Cell]] = [
         [
-            wording.label(precision),
-            wording.flop_count(entry["flop"], precision),
-            wording.flop_rate(entry["flop_per_s"], precision),
-            wording.in_operations(_peak(entry, "peak_flop_per_s", wording.flop_rate), precision),
-            wording.share(entry["frac"]),
+            formatting.label(precision),
+            formatting.flop_count(entry["flop"], precision),
+            formatting.flop_rate(entry["flop_per_s"], precision),
+            formatting.in_operations(_peak(entry, "peak_flop_per_s", formatting.flop_rate), precision),
+            formatting.share(entry["frac"]),
             *_of_other_roofs(entry),
             texts.add(entry["definition"]),
             "yes" if entry["reliable"] else "no",
@@ -249,13 +251,13 @@ def work_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
         if entry["flop"] != 0
     ]
     return rows + texts.note(
-        "Measured as zero", [wording.label(name) for name, entry in work.items() if entry["flop"] == 0]
+        "Measured as zero", [formatting.label(name) for name, entry in work.items() if entry["flop"] == 0]
     )
 
 
 def _of_other_roofs(entry: Record) -> list[Cell]:
     """Return the shares of the data-sheet roof and of the roof that a calibration reached."""
-    return [wording.share(entry[key]) for key in ("datasheet_frac", "reached_frac")]
+    return [formatting.share(entry[key]) for key in ("datasheet_frac", "reached_frac")]
 
 
 def _peak(entry: Record, key: str, write: Callable[[float | None], str]) -> str:
@@ -286,13 +288,13 @@ def traffic_flow(kernel: Record) -> list[Station]:
     most = max(known.values())
     stations: list[Station] = [("unit", "SMs", "", 0)]
     for name, count in known.items():
-        stations.append(("traffic", wording.byte_count(count), _directions(name, traffic), _width_px(count, most)))
+        stations.append(("traffic", formatting.byte_count(count), _directions(name, traffic), _width_px(count, most)))
         stations.append(("unit", name, remarks[name], 0))
     return stations
 
 
 def _remarks(hit_frac: float | None, other: str) -> str:
-    return "; ".join(filter(None, ("" if hit_frac is None else f"{wording.share(hit_frac)} hits", other)))
+    return "; ".join(filter(None, ("" if hit_frac is None else f"{formatting.share(hit_frac)} hits", other)))
 
 
 def _not_counted(access: Record) -> str:
@@ -306,14 +308,14 @@ def _looked_up(traffic: Record) -> str:
     asked, looked_up = traffic.get("l2"), traffic.get("l2_all")
     if asked is None or looked_up is None or looked_up <= _MUCH_MORE * asked:
         return ""
-    return f"{wording.byte_count(looked_up)} looked up in total"
+    return f"{formatting.byte_count(looked_up)} looked up in total"
 
 
 def _directions(name: str, traffic: Record) -> str:
     read, written = traffic.get("dram_read"), traffic.get("dram_write")
     if name != "DRAM" or read is None or written is None:
         return ""
-    return f"{wording.byte_count(read)} read, {wording.byte_count(written)} written"
+    return f"{formatting.byte_count(read)} read, {formatting.byte_count(written)} written"
 
 
 def _width_px(count: float, most: float) -> int:

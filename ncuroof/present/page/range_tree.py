@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Annotated
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.present.analysed import Record
 from ncuroof.present.page.kernel_detail import RANGE_MARK
 from ncuroof.present.page.launch_rows import n_represented
@@ -195,7 +195,7 @@ class _Growing:
 
     def _place(self, node: _Node, outer: _Node) -> None:
         node.level, node.index = outer.level + 1, len(self.places)
-        names = [wording.printable(name) or _UNNAMED for name in node.names]
+        names = [formatting.printable(name) or _UNNAMED for name in node.names]
         self.places.append(RangePlace(names, outer.index if outer.names else None))
         for launch in node.launches:
             self.line_by_launch[launch.position] = node.index
@@ -206,9 +206,9 @@ class _Growing:
         return RangeLine(
             names=self.places[node.index].names,
             index=node.index,
-            share=wording.share(share),
-            duration=wording.duration(node.total("duration_ns")),
-            recoverable=wording.duration(node.total("recoverable_ns")),
+            share=formatting.share(share),
+            duration=formatting.duration(node.total("duration_ns")),
+            recoverable=formatting.duration(node.total("recoverable_ns")),
             launches=str(round(sum(launch.n_represented for launch in node.launches))),
             is_open=not node.is_rest and node.level < _OPEN_LEVELS and (share or 0.0) >= _OPEN_SHARE_FRAC,
             inner=[self.line(inner) for inner in node.inner],

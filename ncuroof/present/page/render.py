@@ -21,7 +21,7 @@ import polars as pl
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.diagnosis import load_rules
 from ncuroof.ingest.raw_report import RawReport
 from ncuroof.metrics import load_catalogue
@@ -120,7 +120,7 @@ def _environment() -> Environment:
 
 
 def _printable(value: Any) -> Any:
-    return wording.printable(value) if type(value) is str else value
+    return formatting.printable(value) if type(value) is str else value
 
 
 @cache

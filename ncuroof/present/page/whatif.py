@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import rounded
 from ncuroof.roofline import GpuProfile, load_profiles
@@ -38,7 +38,7 @@ def targets(document: Record) -> dict[str, Any]:
     )
     keys = {_key(kernel) for kernel in document["kernels"] if kernel["scaling"]}
     return {
-        "resources": {name: wording.label(name) for name in RESOURCES},
+        "resources": {name: formatting.label(name) for name in RESOURCES},
         "gpus": list(profiles),
         "shared_bytes_per_block": [most_shared_bytes_per_block(profile) for profile in profiles.values()],
         "ratios": {

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.diagnosis import load_rules
 from ncuroof.present.analysed import Record
 from ncuroof.present.sentences.report_names import names_of_several
@@ -92,9 +92,9 @@ def action_lines(actions: Sequence[Record]) -> tuple[ActionLine, ...]:
     """Return actions as lines, in their order."""
     return tuple(
         ActionLine(
-            wording.share(action["share_frac"]),
+            formatting.share(action["share_frac"]),
             action["title"],
-            wording.launches(action["n_launches"]),
+            formatting.launches(action["n_launches"]),
             action["finding"],
             PER_WORK if action["needs_more_work"] else "",
         )
@@ -139,7 +139,7 @@ def together(document: Record, *, is_listed: bool = True) -> str:
     n_as_it_is = sum(not action["needs_more_work"] for action in first)
     whose = f"these {len(first)} " if is_listed and len(document["actions"]) > len(first) else ""
     all_of = f"{whose}together " if (n_as_it_is or len(first)) > 1 else ""
-    total = f"{all_of}at most {wording.share(joint_frac)}" if len(first) > 1 else ""
+    total = f"{all_of}at most {formatting.share(joint_frac)}" if len(first) > 1 else ""
     if 0 < n_as_it_is < len(first):
         total += " (without what needs more blocks at once)"
     if speedup is None or not _LEAST_SPEEDUP <= speedup < _MOST_SPEEDUP:
@@ -155,7 +155,7 @@ def _others(actions: Sequence[Record]) -> str:
     """Return how many actions there are beyond the first, and what each saves at most; empty for none."""
     if not actions or actions[0]["share_frac"] is None:
         return ""
-    most = wording.at_most(actions[0]["share_frac"])
+    most = formatting.at_most(actions[0]["share_frac"])
     return f"one more saves {most}" if len(actions) == 1 else f"{len(actions)} more save {most} each"
 
 
@@ -176,7 +176,7 @@ def without_gain(near_dram_roof_frac: float | None, too_short_frac: float | None
     )
     if sum(frac for frac, _ in parts) < _WORTH_TELLING:
         return ""
-    shares = ", ".join(f"{wording.share(frac)} {where}" for frac, where in parts if frac >= _LEAST_PART)
+    shares = ", ".join(f"{formatting.share(frac)} {where}" for frac, where in parts if frac >= _LEAST_PART)
     does_more = " or give each launch more work" if parts[1][0] >= _LEAST_PART else ""
     return f"to save more, fuse kernels{does_more}: {shares}"
 
@@ -185,12 +185,12 @@ def in_doubt(in_doubt_frac: float | None) -> str:
     """Return how much of the time is in kernels that no action counts; empty where that is less than a percent, or not known."""
     if in_doubt_frac is None or in_doubt_frac < _LEAST_PART:
         return ""
-    return f"not counted: {wording.share(in_doubt_frac)} of the time, in kernels whose results or input are in doubt"
+    return f"not counted: {formatting.share(in_doubt_frac)} of the time, in kernels whose results or input are in doubt"
 
 
 def unjudged(summary: Record) -> str:
     """Return how much of the time of a document's `summary` has no verdict, and that no speedup is therefore stated."""
-    part = wording.share(summary["by_verdict"]["unknown"]["share_frac"])
+    part = formatting.share(summary["by_verdict"]["unknown"]["share_frac"])
     return f"no speedup is stated: {part} of the time has no verdict, and what else can be saved in it is not known"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Annotated
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.metrics.families import title
 from ncuroof.present.analysed import Record
 
@@ -43,23 +43,23 @@ def by_outer_range(summary: Record) -> tuple[BreakdownLine, ...]:
 def differing(group: Record) -> str:
     """Return the spread of a group's times ("8.3 %": standard deviation over mean); empty below LEAST_SPREAD_FRAC."""
     spread = group["duration_cv"]
-    return "" if spread is None or spread < LEAST_SPREAD_FRAC else wording.share(spread)
+    return "" if spread is None or spread < LEAST_SPREAD_FRAC else formatting.share(spread)
 
 
 def extremes(group: Record) -> str:
     """Return the range of a group's times: "210 µs to 290 µs each (±8.3 %)"; empty for a single launch."""
     if group["duration_cv"] is None:
         return ""
-    low, high = wording.duration(group["min_duration_ns"]), wording.duration(group["max_duration_ns"])
+    low, high = formatting.duration(group["min_duration_ns"]), formatting.duration(group["max_duration_ns"])
     spread = differing(group)
     return (f"{low} each" if low == high else f"{low} to {high} each") + (f" (±{spread})" if spread else "")
 
 
 def _line(name: str, entry: Record) -> BreakdownLine:
     return BreakdownLine(
-        name=wording.printable(name),
-        share=wording.share(entry["share_frac"]),
-        duration=wording.duration(entry["duration_ns"]),
-        recoverable=wording.duration(entry["recoverable_ns"]),
+        name=formatting.printable(name),
+        share=formatting.share(entry["share_frac"]),
+        duration=formatting.duration(entry["duration_ns"]),
+        recoverable=formatting.duration(entry["recoverable_ns"]),
         launches=str(entry["n_launches"]),
     )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.comparison import WORK_WORDS, Delta, QuantityChange, is_beyond, is_other_work
 from ncuroof.comparison.peaks import PEAK_UNITS
 from ncuroof.comparison.rules import load_comparison_rules
@@ -57,11 +57,11 @@ def outcome(document: Record) -> Iterator[str]:
     """Yield the change as a whole, or why the runs are not compared, and what else is to be known of it."""
     summary, comparable = document["summary"], document["comparable"]
     if not comparable["time"]:
-        yield from (f"times are not compared: {wording.printable(reason)}" for reason in comparable["reasons"])
+        yield from (f"times are not compared: {formatting.printable(reason)}" for reason in comparable["reasons"])
     elif document["is_chosen"] and len(document["matches"]) > 1:
         yield from ()  # of the steps of a series there is no sum
     elif summary["obstacle"] is not None:
-        yield f"GPU times of the whole runs are not compared: {wording.printable(summary['obstacle'])}"
+        yield f"GPU times of the whole runs are not compared: {formatting.printable(summary['obstacle'])}"
     elif summary["duration_change_frac"] is not None:
         yield _of_the_run(document)
     is_of_launches = summary["obstacle"] or _is_launched_otherwise(document)
@@ -70,7 +70,7 @@ def outcome(document: Record) -> Iterator[str]:
     if step := _step(document["before"], document["after"]):
         yield step
     remarks = (*comparable["remarks"], *_lost(document), *_other_work(document))
-    yield from (f"note: {wording.printable(remark)}" for remark in remarks)
+    yield from (f"note: {formatting.printable(remark)}" for remark in remarks)
     yield _counts(summary, is_time_comparable=comparable["time"])
 
 
@@ -81,7 +81,7 @@ def _of_the_run(document: Record) -> str:
     counted = " in the counting runs, without ncu" if after["is_counted"] else ""
     if not is_beyond(change, noise):
         whose = "their" if document["is_chosen"] else "a step's" if summary["is_per_step"] else "the run's"
-        return f"{whose} GPU time did not change beyond measurement noise{counted} (±{wording.share(noise)})"
+        return f"{whose} GPU time did not change beyond measurement noise{counted} (±{formatting.share(noise)})"
     is_sure = any(match["sureness"] != "guess" for match in document["matches"])
     condition = "" if is_sure else ", if both do the same work"
     return f"{_subject(document)} {factor(change)}{_at_clock(before, after)}{counted}{condition}"
@@ -106,15 +106,17 @@ def _step(before: Record, after: Record) -> str:
     was, became = before["step_ns"], after["step_ns"]
     if not was or became is None:
         return ""
-    idle = " → ".join(wording.share(side["idle_frac"]) for side in (before, after))
-    took = f"{wording.duration(was)} → {wording.duration(became)} ({100 * (became / was - 1):+.1f} %)"
+    idle = " → ".join(formatting.share(side["idle_frac"]) for side in (before, after))
+    took = f"{formatting.duration(was)} → {formatting.duration(became)} ({100 * (became / was - 1):+.1f} %)"
     return f"a step takes {took}; the GPU is idle for {idle} of it"
 
 
 def _of_matched(summary: Record) -> str:
     change, noise = summary["matched_change_frac"], summary["matched_noise_frac"]
     return (
-        factor(change) if is_beyond(change, noise) else f"no change beyond measurement noise (±{wording.share(noise)})"
+        factor(change)
+        if is_beyond(change, noise)
+        else f"no change beyond measurement noise (±{formatting.share(noise)})"
     )
 
 
@@ -131,7 +133,7 @@ def _counts(summary: Record, *, is_time_comparable: bool) -> str:
     numbers = ((summary[f"n_{key}"], words) for key, words in ALONE.items())
     alone = ", ".join(f"{number} {words}" for number, words in numbers if number or words in {"added", "removed"})
     if not is_time_comparable:
-        return f"{wording.counted(summary['n_matches'], 'kernel')} matched, {alone}"
+        return f"{formatting.counted(summary['n_matches'], 'kernel')} matched, {alone}"
     n_faster, n_slower, n_unknown = (summary[key] for key in ("n_faster", "n_slower", "n_unknown"))
     n_at_other_clocks = summary["n_at_other_clocks"]
     n_counted_otherwise = summary["n_counted_otherwise"]
@@ -139,7 +141,9 @@ def _counts(summary: Record, *, is_time_comparable: bool) -> str:
     unknown = f"{n_unknown} without a known time, " if n_unknown else ""
     unknown += f"{n_at_other_clocks} at another SM clock, " if n_at_other_clocks else ""
     unknown += f"{n_counted_otherwise} changed only in the counting runs, " if n_counted_otherwise else ""
-    return f"{wording.counted(n_faster, 'kernel')} faster, {n_slower} slower, {n_unchanged} unchanged, {unknown}{alone}"
+    return (
+        f"{formatting.counted(n_faster, 'kernel')} faster, {n_slower} slower, {n_unchanged} unchanged, {unknown}{alone}"
+    )
 
 
 def _lost(document: Record) -> Iterator[str]:
@@ -149,8 +153,8 @@ def _lost(document: Record) -> Iterator[str]:
             yield f"kernels shown as {key} may be among those that are lost in the damaged run {when}"
         if document[key] and (unclear_ns := document[when]["unclear_ns"]):
             yield (
-                f"kernels shown as {key} may be among those of {wording.duration(unclear_ns)} that were counted under other names "
-                f"but not profiled {when}"
+                f"kernels shown as {key} may be among those of {formatting.duration(unclear_ns)} that were counted "
+                f"under other names but not profiled {when}"
             )
         if document[key] and document["summary"]["is_of_other_steps"]:
             yield f"kernels shown as {key} may run in steps that the run {when} does not cover"
@@ -166,7 +170,9 @@ def _other_work(document: Record) -> Iterator[str]:
     most = max(found, key=lambda match: max(time or 0.0 for time in match["duration_ns"]))
     n_others = len(found) - 1
     others = (
-        f", and so {'does' if n_others == 1 else 'do'} {wording.counted(n_others, 'other kernel')}" if n_others else ""
+        f", and so {'does' if n_others == 1 else 'do'} {formatting.counted(n_others, 'other kernel')}"
+        if n_others
+        else ""
     )
     what = WORK_WORDS[most["work_of"]]
     yield f"{match_name(most)} does a different amount of work ({what} ×{most['work_ratio']:.3g}){others}: is the input the same?"
@@ -174,9 +180,11 @@ def _other_work(document: Record) -> Iterator[str]:
 
 def side(run: Record) -> str:
     """Return a run in a line: its name, its GPUs, launches and time."""
-    gpus = ", ".join(map(wording.printable, run["gpus"])) or "unknown GPU"
-    remarks = (" (simulated, not recorded)" if run["is_simulated"] else "") + (wording.DAMAGED if run["damage"] else "")
-    return f"{wording.printable(run['label'])} · {gpus} · {_launches_and_time(run)}{remarks}"
+    gpus = ", ".join(map(formatting.printable, run["gpus"])) or "unknown GPU"
+    remarks = (" (simulated, not recorded)" if run["is_simulated"] else "") + (
+        formatting.DAMAGED if run["damage"] else ""
+    )
+    return f"{formatting.printable(run['label'])} · {gpus} · {_launches_and_time(run)}{remarks}"
 
 
 def _launches_and_time(run: Record) -> str:
@@ -185,13 +193,15 @@ def _launches_and_time(run: Record) -> str:
     Of a run that was counted these are the launches that the profiled ones represent, of all that were counted.
     """
     failed = f"{run['n_failed']} of them failed to profile" if run["n_failed"] else ""
-    time = wording.duration(run["duration_ns"])
+    time = formatting.duration(run["duration_ns"])
     if not run["is_counted"]:
-        return ", ".join(filter(None, (wording.launches(run["n_kernels"]), failed, time)))
+        return ", ".join(filter(None, (formatting.launches(run["n_kernels"]), failed, time)))
     n_launches, n_left, left_ns = run["n_launches"], run["n_not_recorded"], run["not_recorded_ns"]
-    launches = f"{n_launches} of {wording.launches(n_launches + n_left)}" if n_left else wording.launches(n_launches)
+    launches = (
+        f"{n_launches} of {formatting.launches(n_launches + n_left)}" if n_left else formatting.launches(n_launches)
+    )
     profiled = ", ".join(filter(None, (f"{run['n_kernels']} profiled", failed)))
-    whole = f" of {wording.duration(run['duration_ns'] + left_ns)}" if left_ns and run["duration_ns"] else ""
+    whole = f" of {formatting.duration(run['duration_ns'] + left_ns)}" if left_ns and run["duration_ns"] else ""
     return f"{launches} ({profiled}), {time}{whole}"
 
 
@@ -223,18 +233,18 @@ def _moved_ns(match: Record) -> float:
 def match_name(match: Record) -> str:
     """Return the names of a match, once where they are the same before and after."""
     before, after = (" + ".join(short_group(group) for group in match[side]) for side in ("before", "after"))
-    return wording.printable(before if before == after else f"{before} → {after}")
+    return formatting.printable(before if before == after else f"{before} → {after}")
 
 
 def short_group(group: Record) -> str:
     """Return the name of a group of launches, no longer than a line has room for."""
-    return wording.kernel_name(group, _MOST_NAME)
+    return formatting.kernel_name(group, _MOST_NAME)
 
 
 def changed_lines(match: Record) -> list[str]:
     """Return the source lines whose time changed most: "1.78 ms → 4.58 ms at gemm.cu:84 · __syncthreads();"."""
     return [
-        f"{both_times(change['time_ns'])} at {_changed_place(change)} · {wording.printable(change['text'])}"
+        f"{both_times(change['time_ns'])} at {_changed_place(change)} · {formatting.printable(change['text'])}"
         for change in match["lines"][:_MOST_PLACES]
     ]
 
@@ -260,7 +270,7 @@ def _largest(findings: Sequence[Record]) -> list[Record]:
 
 def _promised(finding: Record) -> str:
     gain = finding["gain_frac"]
-    return f"{finding['title']}{'' if gain is None else f' (up to {wording.share(gain)})'}"
+    return f"{finding['title']}{'' if gain is None else f' (up to {formatting.share(gain)})'}"
 
 
 def _changed_place(change: Record) -> str:
@@ -276,12 +286,13 @@ def alone(group: Record, key: str) -> str:
         group: of the document.
         key: in which of its lists it is, of ALONE.
     """
-    found = f"{wording.launches(group['n_launches'])}, {wording.duration(group['duration_ns'])}"
+    found = f"{formatting.launches(group['n_launches'])}, {formatting.duration(group['duration_ns'])}"
     if (counted := group.get("counted")) is None:
         return found
     when = key.rpartition("_")[2]
     shape = "" if counted["is_same_shape"] else ", in another shape"
-    return f"{found} (counted {when}{shape}: {wording.launches(counted['n_launches'])}, {wording.duration(counted['duration_ns'])})"
+    n_launches, duration = formatting.launches(counted["n_launches"]), formatting.duration(counted["duration_ns"])
+    return f"{found} (counted {when}{shape}: {n_launches}, {duration})"
 
 
 def how_matched(match: Record) -> str:
@@ -295,8 +306,8 @@ def how_matched(match: Record) -> str:
 
 
 def _launched(group: Record) -> str:
-    sizes = (wording.compact_extent(group[size]) for size in ("grid", "block"))
-    n_blocks, n_threads = (size.replace("×", " × ") or wording.MISSING for size in sizes)
+    sizes = (formatting.compact_extent(group[size]) for size in ("grid", "block"))
+    n_blocks, n_threads = (size.replace("×", " × ") or formatting.MISSING for size in sizes)
     return f"{n_blocks} block{'' if n_blocks == '1' else 's'} of {n_threads}"
 
 
@@ -331,7 +342,7 @@ def change_sentence(
     if _is_bound_otherwise(delta):
         parts.append(f"now {_bound(delta, 1)}, was {_bound(delta, 0)}")
     if delta.is_same_work_in_all:
-        parts.append(f"the same work in {wording.launches(delta.n_launches[1])} instead of {delta.n_launches[0]}")
+        parts.append(f"the same work in {formatting.launches(delta.n_launches[1])} instead of {delta.n_launches[0]}")
     elif is_launched_otherwise(delta, are_counted):
         parts.append(f"launches {delta.n_launches[0]} → {delta.n_launches[1]}")
     return "; ".join(parts)
@@ -358,7 +369,7 @@ def _not_compared(delta: Delta) -> str:
 
 def both_times(durations_ns: Sequence[float | None]) -> str:
     """Return a time before and after: "1.78 ms → 4.58 ms"."""
-    return " → ".join(map(wording.duration, durations_ns))
+    return " → ".join(map(formatting.duration, durations_ns))
 
 
 def factor(change_frac: float) -> str:
@@ -374,7 +385,7 @@ def signed_share(frac: float) -> str:
 
     A growth of 99.97 % falls short of nothing, and is rounded.
     """
-    size = wording.share(1.0 if 0.9995 <= frac < 1 else abs(frac))
+    size = formatting.share(1.0 if 0.9995 <= frac < 1 else abs(frac))
     has_sign = frac != 0 and not size.startswith("<")
     return f"{'+' if frac > 0 else '−'}{size}" if has_sign else size
 
@@ -384,7 +395,7 @@ def _time(delta: Delta, *, is_counted: bool) -> str:
         return "its time is unknown in at least one run"
     if not delta.is_significant:
         recorded = " under ncu" if delta.is_counted_otherwise else ""
-        return f"no change beyond measurement noise{recorded} (±{wording.share(delta.noise_frac)})"
+        return f"no change beyond measurement noise{recorded} (±{formatting.share(delta.noise_frac)})"
     if is_counted:
         return f"{factor(delta.change_frac)} under ncu ({both_times(delta.mean_ns)})"
     is_per_launch = delta.n_launches[0] != delta.n_launches[1] and not (delta.is_same_work_in_all or delta.is_in_all)
@@ -395,7 +406,7 @@ def at_another_clock(clock_frac: float) -> str:
     """Return how much higher or lower the SM clock is, with a blank before it; empty where it is about the same."""
     if abs(clock_frac) <= load_comparison_rules().noise.clock_difference_frac:
         return ""
-    return f" at an SM clock {wording.share(abs(clock_frac))} {'higher' if clock_frac > 0 else 'lower'}"
+    return f" at an SM clock {formatting.share(abs(clock_frac))} {'higher' if clock_frac > 0 else 'lower'}"
 
 
 def _counted(delta: Delta) -> str:
@@ -415,26 +426,26 @@ def _why(change: QuantityChange, of_what: str) -> str:
         of_what: what to call the change of time.
     """
     told = [
-        f"{words} {' → '.join(wording.quantity(value, quantity_unit(name)) for value in values)}"
+        f"{words} {' → '.join(formatting.quantity(value, quantity_unit(name)) for value in values)}"
         for name, words, *values in change.because
     ]
     frac = change.accounts_for_frac
     if frac is not None and frac < _PART_WITHOUT_WORDS:
-        told.append(f"at most {wording.share(frac)} of {of_what}")
+        told.append(f"at most {formatting.share(frac)} of {of_what}")
     return f" ({'; '.join(told)})" if told else ""
 
 
 def _change(change: QuantityChange) -> str:
     if change.kind == "peak":
         values = " → ".join(
-            wording.quantity(value, PEAK_UNITS[change.quantity]) for value in (change.before, change.after)
+            formatting.quantity(value, PEAK_UNITS[change.quantity]) for value in (change.before, change.after)
         )
         return f"{change.words} {values}"
     if change.kind in _WRITTEN:
         values = " → ".join(map(_WRITTEN[change.kind], (change.before, change.after)))
         return f"{change.words} {values}{_AFTER.get(change.kind, '')}"
     if not change.before:
-        return f"{change.words} {wording.scaled(change.after)}, none before"
+        return f"{change.words} {formatting.scaled(change.after)}, none before"
     if not change.after:
         return f"no {change.words} any more"
     ratio = change.after / change.before
@@ -447,7 +458,7 @@ def _number(value: float) -> str:
 
 
 _WRITTEN: Mapping[str, Callable[[float], str]] = {
-    "share": wording.share, "time": wording.duration, "ratio": _number, "wait": _number
+    "share": formatting.share, "time": formatting.duration, "ratio": _number, "wait": _number
 }  # fmt: skip
 """How both values of a change are written, by its kind; of the others, the value after over that before."""
 
@@ -457,4 +468,4 @@ _AFTER = {"wait": " cycles per instruction"}
 def _bound(delta: Delta, side: int) -> str:
     verdict, limiter = delta.verdicts[side], delta.limiters[side]
     title = load_rules().verdicts[verdict].title
-    return title if limiter is None else f"{title} ({wording.label(limiter)})"
+    return title if limiter is None else f"{title} ({formatting.label(limiter)})"

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ncuroof.present.analysed import Record
-from ncuroof.wording import (
+from ncuroof.formatting import (
     MISSING,
     byte_count,
     byte_rate,
@@ -18,6 +17,7 @@ from ncuroof.wording import (
     share,
     work_units,
 )
+from ncuroof.present.analysed import Record
 
 WORDS = frozenset({"machine", "type", "bound"})
 """Columns of the table that hold no numbers."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.present.analysed import Record
 from ncuroof.present.sentences.actions import gpu_time, is_whole
 
@@ -38,34 +38,32 @@ def utilisation_sentence(found: Record | None, summary: Record) -> str:
         (found["short_frac"], "to kernels too short for their launch"),
         (found["other_frac"], "to other kernels"),
     ]
-    parts = [f"{wording.share(share)} {where}" for share, where in sorted(losses, reverse=True) if share >= 0.005]
+    parts = [f"{formatting.share(share)} {where}" for share, where in sorted(losses, reverse=True) if share >= 0.005]
     rest = f"the rest goes {', '.join(parts)}." if parts else "nothing is lost."
     sentence = f"MFU: the model's matrix products reach {_reached(found, summary)}; {rest}"
     if not _is_extrapolated(found):
         return sentence
     return (
-        f"{sentence} {wording.share(found['extrapolated_frac'])} of their work is extrapolated from time: a profiled launch "
+        f"{sentence} {formatting.share(found['extrapolated_frac'])} of their work is extrapolated from time: a profiled launch "
         "represents launches of other sizes, assumed to run at the same rate (--no-per-shape --kernel NAME profiles each of them)."
     )
 
 
 def _reached(found: Record, summary: Record) -> str:
     """Return which share of which peak was reached: "about 40.0 % of the BF16 tensor peak of 989 TFLOP/s over GPU time"."""
-    peak = (
-        f"{wording.label(found['precision'])} peak of {wording.flop_rate(found['peak_flop_per_s'], found['precision'])}"
-    )
+    peak = f"{formatting.label(found['precision'])} peak of {formatting.flop_rate(found['peak_flop_per_s'], found['precision'])}"
     return f"{_share(found)} of the {peak} over {gpu_time(summary)}{_of_wall(found, summary)}"
 
 
 def _share(found: Record) -> str:
-    return f"{'about ' if _is_extrapolated(found) else ''}{wording.share(found['mfu_frac'])}"
+    return f"{'about ' if _is_extrapolated(found) else ''}{formatting.share(found['mfu_frac'])}"
 
 
 def _of_wall(found: Record, summary: Record) -> str:
     """Return the share over wall-clock time in parentheses, with a space before; empty where it is not known."""
     least = "" if is_whole(summary) else "at least "
     share = found["wall_mfu_frac"]
-    return "" if share is None else f" ({least}{wording.share(share)} over wall-clock time)"
+    return "" if share is None else f" ({least}{formatting.share(share)} over wall-clock time)"
 
 
 def _is_extrapolated(found: Record) -> bool:

@@ -13,12 +13,12 @@ from typing import Annotated
 
 import polars as pl
 
-from ncuroof import wording
+from ncuroof import formatting
+from ncuroof.enums import CeilingSource
+from ncuroof.formatting import counted, label, share
 from ncuroof.present.analysed import Analysed, Record
 from ncuroof.present.sentences.actions import gpu_time
 from ncuroof.present.sentences.collect_options import RAW_PAGE, SHARED_SLICE, is_on_shared_slice, raw_page_tells
-from ncuroof.wording import counted, label, share
-from ncuroof.words import CeilingSource
 
 _LEAST_FRAC = 0.1
 """Share of the time from which on it is worth a remark: a choice."""
@@ -75,13 +75,13 @@ def doubts_claim(summary: Record) -> str:
     doubted_frac = summary["doubted_frac"]
     if doubted_frac is None or doubted_frac < _LEAST_FRAC:
         return ""
-    return f"verdicts are less certain for {wording.share(doubted_frac)} of {gpu_time(summary)}"
+    return f"verdicts are less certain for {formatting.share(doubted_frac)} of {gpu_time(summary)}"
 
 
 def doubted(summary: Record) -> Sequence[Doubt]:
     """Return the caveats with the largest shares of the time."""
     shown = list(summary["by_doubt"].items())[:_MOST_CAVEATS]
-    return [Doubt(name, wording.label(name), wording.share(frac)) for name, frac in shown]
+    return [Doubt(name, formatting.label(name), formatting.share(frac)) for name, frac in shown]
 
 
 def locked_clock_remark(caveats: Collection[Sequence[str]]) -> str:
@@ -99,10 +99,10 @@ def failed_sentence(names: Sequence[str]) -> str:
     """
     if not names:
         return ""
-    n_by_name = Counter(wording.shortened(wording.printable(name), _MOST_NAME) for name in names).most_common()
+    n_by_name = Counter(formatting.shortened(formatting.printable(name), _MOST_NAME) for name in names).most_common()
     named = [f"{name} ×{n}" if n > 1 else name for name, n in n_by_name[:_N_NAMED]]
     n_more = len(n_by_name) - len(named)
-    which = ", ".join(named) + (f" and {wording.counted(n_more, 'other kernel')}" if n_more else "")
+    which = ", ".join(named) + (f" and {formatting.counted(n_more, 'other kernel')}" if n_more else "")
     failed, them, they = (
         ("a launch failed to profile and is", "it", "it")
         if len(names) == 1
@@ -126,7 +126,7 @@ def debug_build_sentence(summary: Record) -> str:
     is_one, are_all = n_debug_builds == 1, n_debug_builds == n_kernels
     every = {1: "the kernel", 2: "both kernels"}.get(n_kernels, f"all {n_kernels} kernels")
     which = every if are_all else f"{n_debug_builds} of {n_kernels} kernels"
-    time = "" if are_all or share_frac is None else f"{wording.share(share_frac)} of {gpu_time(summary)}"
+    time = "" if are_all or share_frac is None else f"{formatting.share(share_frac)} of {gpu_time(summary)}"
     takes = f", and {'takes' if is_one else 'take'} {time}" if time else ""
     is_first = are_all or come_first(share_frac)
     them = "" if is_first else " it" if is_one else " them"
@@ -185,15 +185,15 @@ def selection_sentence(summary: Record) -> str:
     which += [f"({', '.join(numbers)})"] if numbers else []
     if summary["n_kernels"] == selection["of_n_kernels"]:
         return f"{' '.join(which)}: all of the run's launches" if kernel is not None or nvtx is not None else ""
-    share = f", {wording.share(selection['duration_frac'])} of its GPU time" if selection["duration_frac"] else ""
+    share = f", {formatting.share(selection['duration_frac'])} of its GPU time" if selection["duration_frac"] else ""
     return (
-        f"only {' '.join(which)}: {summary['n_kernels']} of the run's {wording.launches(selection['of_n_kernels'])}{share}; "
+        f"only {' '.join(which)}: {summary['n_kernels']} of the run's {formatting.launches(selection['of_n_kernels'])}{share}; "
         "all totals, shares and savings are of these"
     )
 
 
 def _quoted(pattern: str) -> str:
-    return f"'{wording.shortened(wording.printable(pattern), _MOST_PATTERN)}'"
+    return f"'{formatting.shortened(formatting.printable(pattern), _MOST_PATTERN)}'"
 
 
 def to_know_more(kernel: Record, sources: Sequence[Record], *, only: str | None = None) -> str:

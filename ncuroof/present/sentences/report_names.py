@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.metrics.names import differences
 from ncuroof.present.analysed import Record
 
@@ -34,7 +34,7 @@ def names_of_several(sources: Sequence[Record]) -> list[str]:
     """
     if len(sources) == 1:
         return []
-    names = [wording.printable(source["file"]) for source in sources]
+    names = [formatting.printable(source["file"]) for source in sources]
     n_by_name = Counter(names)
     return [f"{name} (report {number})" if n_by_name[name] > 1 else name for number, name in enumerate(names, start=1)]
 
@@ -47,7 +47,7 @@ def distinguishing_words(kernels: Sequence[Record]) -> list[tuple[str, ...]]:
     Args:
         kernels: of the document.
     """
-    names = list(map(wording.kernel_name, kernels))
+    names = list(map(formatting.kernel_name, kernels))
     full_names: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for short, kernel in zip(names, kernels, strict=True):
         full_names[short][kernel["name"] or ""] = None
@@ -63,7 +63,7 @@ def _with_shape(
 ) -> list[tuple[str, ...]]:
     """Return the words with the size of the grid or block, where launches on one GPU are called the same and differ in it."""
     keys = [(name, kernel["device"], each) for name, kernel, each in zip(names, kernels, words, strict=True)]
-    sizes = [wording.compact_extent(kernel[shape]) for kernel in kernels]
+    sizes = [formatting.compact_extent(kernel[shape]) for kernel in kernels]
     found: defaultdict[tuple[object, ...], set[str]] = defaultdict(set)
     for key, size in zip(keys, sizes, strict=True):
         found[key].update(filter(None, [size]))  # of failed launches and graphs, no shape is known

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.metrics import Catalogue
 from ncuroof.present.analysed import Document, Record
 
@@ -50,7 +50,7 @@ def callers(chain: str | None) -> list[Document]:
 
 def position(line: Record) -> str:
     """Return the place of a line of the document without its callers: "gemm.cu:80"."""
-    return f"{wording.printable(line['file'])}:{line['line']}"
+    return f"{formatting.printable(line['file'])}:{line['line']}"
 
 
 def place(line: Record) -> str:
@@ -87,7 +87,7 @@ def where_sentence(found: Record | None) -> str:
 
 def line_text(line: Record) -> str:
     """Return the source text of a line of the document; empty where the report does not contain its file."""
-    return wording.printable(line["text"] or "")
+    return formatting.printable(line["text"] or "")
 
 
 def first_place(found: Record | None) -> str:
@@ -132,12 +132,12 @@ def _entry(row: Record) -> Document:
 
 def _share(line: Record) -> str:
     awaited = waits_for(line)
-    return wording.share(line["frac"]) + (f", waits for {awaited}" if awaited else "")
+    return formatting.share(line["frac"]) + (f", waits for {awaited}" if awaited else "")
 
 
 def _seen_from(line: Record, awaited: Record, name: str) -> str:
     """Return the `name` of an awaited place, without its file where that is the line's own."""
-    return "the same line" if _is_same(line, awaited) else name.removeprefix(wording.printable(line["file"]))
+    return "the same line" if _is_same(line, awaited) else name.removeprefix(formatting.printable(line["file"]))
 
 
 def _is_same(line: Record, other: Record) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil
 from typing import Annotated
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.present.analysed import Record
 from ncuroof.sidecars.counts import PROFILERS
 
@@ -94,7 +94,7 @@ def wall_time_tables(weighting: Record | None, reports: Sequence[str] = ()) -> t
         WallTimeTable(
             title=f"What the GPU does during {_whole(time, reports)}",
             sentence="; ".join(_sentences(time, reports)),
-            whole=wording.duration(time["profiled_ns"]),
+            whole=formatting.duration(time["profiled_ns"]),
             batches=_batches(time),
             rows=tuple(_row(part) for part in time["parts"]),
         )
@@ -115,10 +115,10 @@ def _lines(time: Record, reports: Sequence[str]) -> Iterator[str]:
     most_idle = next((part["name"] for part in parts if part["is_idle"]), None)
     for part in parts:
         gaps = f" ({gaps})" if (gaps := _gaps(part)) else ""
-        yield f"{wording.share(part['share_frac']):>8}  {_title(part)}{gaps}"
+        yield f"{formatting.share(part['share_frac']):>8}  {_title(part)}{gaps}"
         yield from (f"{PLACES_INDENT}{places}" for places in _places(part, _N_PLACES_SHOWN)[:1])
         if part["name"] == most_idle and part["share_frac"] >= _LEAST_IDLE_FRAC and part["advice"]:
-            yield f"{'':10}→ {wording.first_sentence(part['advice'])}"
+            yield f"{'':10}→ {formatting.first_sentence(part['advice'])}"
     if batches := _batches(time):
         yield batches
 
@@ -132,10 +132,8 @@ def idle_sentence(weighting: Record | None, reports: Sequence[str] = ()) -> str:
     cause = f", mostly {most['title']}{_most_in(most)}" if most else ""
     speedup = _without_idle(time)
     saves = f" Without idle time: {speedup}, which no change to a kernel gives." if speedup else ""
-    advice = f" {wording.first_sentence(most['advice'])}" if most and most["advice"] else ""
-    return (
-        f"The GPU is idle for {wording.share(time['idle_frac'])} of {_of_which(time, reports)}{cause}.{saves}{advice}"
-    )
+    advice = f" {formatting.first_sentence(most['advice'])}" if most and most["advice"] else ""
+    return f"The GPU is idle for {formatting.share(time['idle_frac'])} of {_of_which(time, reports)}{cause}.{saves}{advice}"
 
 
 def idle_line(weighting: Record | None, of_kernels_frac: float, reports: Sequence[str] = ()) -> IdleLine | None:
@@ -152,10 +150,10 @@ def idle_line(weighting: Record | None, of_kernels_frac: float, reports: Sequenc
     most, faster = _longest_idle(time), _without_idle(time)
     cause = f", mostly {most['title']}" if most else ""
     return IdleLine(
-        share=wording.share(time["idle_frac"]),
+        share=formatting.share(time["idle_frac"]),
         title=f"of {_of_which(time, reports)} the GPU is idle{cause}"
         + (f"; without idle time, {faster}" if faster else ""),
-        advice=wording.first_sentence(most["advice"]) if most and most["advice"] else "",
+        advice=formatting.first_sentence(most["advice"]) if most and most["advice"] else "",
     )
 
 
@@ -203,14 +201,14 @@ def is_mostly_idle(weighting: Record | None) -> bool:
 
 
 def _sentences(time: Record, reports: Sequence[str]) -> tuple[str, str]:
-    takes = f"takes {wording.duration(time['duration_ns'])}"
+    takes = f"takes {formatting.duration(time['duration_ns'])}"
     whole = f"{_whole(time, reports)} {takes}"
     if not time["n_steps"]:
         whole += f" from first kernel to last ({_START[time['profiler']].removeprefix('from its first kernel on, ')})"
     is_slowed = time["duration_ns"] < time["profiled_ns"]
-    profiled = f" it takes {wording.duration(time['profiled_ns'])}, of which" if is_slowed else ""
+    profiled = f" it takes {formatting.duration(time['profiled_ns'])}, of which" if is_slowed else ""
     return (
-        f"{whole}; the GPU is idle for {wording.share(time['idle_frac'])} of it",
+        f"{whole}; the GPU is idle for {formatting.share(time['idle_frac'])} of it",
         f"under {PROFILERS[time['profiler']]}{profiled}:",
     )
 
@@ -222,8 +220,8 @@ def _title(part: Record) -> str:
 def _row(part: Record) -> TimeRow:
     return TimeRow(
         title=_title(part),
-        share=wording.share(part["share_frac"]),
-        duration=wording.duration(part["duration_ns"]),
+        share=formatting.share(part["share_frac"]),
+        duration=formatting.duration(part["duration_ns"]),
         gaps=_gaps(part),
         places=_places(part, None),
         advice=part["advice"] or "" if part["share_frac"] >= _LEAST_ADVISED_FRAC else "",
@@ -234,7 +232,7 @@ def _most_in(part: Record) -> str:
     """Return the host activity, else the next kernel, that accounts for at least half of a part; empty where none does."""
     for word, places in (("in", part["during"]), ("before", part["before"])):
         if places and places[0]["name"] and places[0]["duration_ns"] >= part["duration_ns"] / 2:
-            return f", most of that {word} {wording.printable(places[0]['name'])}"
+            return f", most of that {word} {formatting.printable(places[0]['name'])}"
     return ""
 
 
@@ -247,7 +245,7 @@ def _places(part: Record, n_shown: int | None) -> list[str]:
 
 
 def _place(place: Record) -> str:
-    return f"{wording.printable(place['name']) or _NOT_NAMED} {wording.share(place['share_frac'])}"
+    return f"{formatting.printable(place['name']) or _NOT_NAMED} {formatting.share(place['share_frac'])}"
 
 
 def _gaps(part: Record) -> str:
@@ -256,14 +254,16 @@ def _gaps(part: Record) -> str:
         return ""
     duration_ns, half_ns = part["duration_ns"], part["half_in_gaps_of_ns"]
     average_ns = duration_ns / n_gaps
-    said = f"{n_gaps:.0f} gaps, {wording.duration(average_ns)} on average"
+    said = f"{n_gaps:.0f} gaps, {formatting.duration(average_ns)} on average"
     if (half_ns or 0.0) <= _UNEVEN * average_ns:
         return said
     # The longest gaps that make up half of the time are each at least this long, and without the last one less than that half.
     n_long = ceil(duration_ns / 2 / half_ns)
-    longer = f"half of the time in {_at_most(n_long)} of {wording.duration(half_ns)} or longer"
+    longer = f"half of the time in {_at_most(n_long)} of {formatting.duration(half_ns)} or longer"
     n_others = n_gaps - n_long
-    others = f", the others at most {wording.duration(duration_ns / 2 / n_others)} on average" if n_others >= 1 else ""
+    others = (
+        f", the others at most {formatting.duration(duration_ns / 2 / n_others)} on average" if n_others >= 1 else ""
+    )
     return f"{said}, {longer}{others}"
 
 
@@ -275,7 +275,7 @@ def _batches(time: Record) -> str:
     batches_ns = time["batches_ns"]
     if not batches_ns or batches_ns < _LEAST_SHOWN_FRAC * time["profiled_ns"]:
         return ""
-    return f"the host waits for batches for {wording.duration(batches_ns)} of a step"
+    return f"the host waits for batches for {formatting.duration(batches_ns)} of a step"
 
 
 def _whole(time: Record, reports: Sequence[str]) -> str:

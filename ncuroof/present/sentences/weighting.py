@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.present.analysed import Record
 
 _ONCE_PER_SHAPE = "--filter-mode per-launch-config"
@@ -35,19 +35,20 @@ def weighting_sentences(weighting: Record | None) -> list[str]:
     """
     if weighting is None or weighting["covered_frac"] == 0:
         return []
-    weighted = f"weighted by launch counts from a run without ncu ({wording.launches(weighting['n_launches'])})"
+    weighted = f"weighted by launch counts from a run without ncu ({formatting.launches(weighting['n_launches'])})"
     said = [f"{weighted}: totals, shares and savings refer to that run, times of single launches are ncu's"]
     uncounted_frac, uneven_frac = weighting["uncounted_frac"], weighting["uneven_frac"]
     if uncounted_frac is not None and uncounted_frac >= _LEAST_UNCOUNTED_FRAC:
         said = [
-            f"{weighted}, except for launches that were not counted: these take {wording.share(uncounted_frac)} of the GPU time, "
-            "each represents only itself, and totals, shares and savings refer to both; times of single launches are ncu's"
+            f"{weighted}, except for launches that were not counted: these take "
+            f"{formatting.share(uncounted_frac)} of the GPU time, each represents only itself, and totals, "
+            "shares and savings refer to both; times of single launches are ncu's"
         ]
     if uneven_frac is not None and uneven_frac >= _LEAST_UNEVEN_FRAC:
         said.append(
-            f"{wording.share(uneven_frac)} of that run's GPU time is extrapolated: there, one profiled launch represents launches "
-            "that take longer or shorter (other sizes on the same grid), and their verdict and time above the roofline are its own "
-            "(--no-per-shape --kernel NAME profiles each of them)"
+            f"{formatting.share(uneven_frac)} of that run's GPU time is extrapolated: there, one profiled launch represents "
+            "launches that take longer or shorter (other sizes on the same grid), and their verdict and time above the "
+            "roofline are its own (--no-per-shape --kernel NAME profiles each of them)"
         )
     return said
 
@@ -64,13 +65,13 @@ def not_the_run_sentences(weighting: Record | None, command_lines: Sequence[str 
     covered_frac, n_unmatched, foreign = (weighting[key] for key in ("covered_frac", "n_unmatched", "foreign"))
     if covered_frac == 0:
         return [
-            f"the launch counts from a run without ncu ({wording.launches(weighting['n_launches'])}) have none of these kernels: "
-            "was it the same program? Each launch represents only itself"
+            f"the launch counts from a run without ncu ({formatting.launches(weighting['n_launches'])}) have none of these "
+            "kernels: was it the same program? Each launch represents only itself"
         ]
     said = _of_the_first_step(weighting, command_lines)
     if covered_frac is not None and covered_frac < 1:
         said.append(
-            f"{wording.share(1 - covered_frac)} of the counting run's GPU time was not profiled and is missing from all totals"
+            f"{formatting.share(1 - covered_frac)} of the counting run's GPU time was not profiled and is missing from all totals"
             + _longest(weighting["not_recorded"])
             + _how_to_record_them([line for line in command_lines if line])
         )
@@ -99,8 +100,10 @@ def _of_the_first_step(weighting: Record, command_lines: Sequence[str | None]) -
 
 
 def _longest(not_recorded: Sequence[Record]) -> str:
-    names = [f"{wording.printable(each['name'])} {wording.duration(each['duration_ns'])}" for each in not_recorded]
-    return f": {wording.first_of(names, _N_NAMED)}" if names else ""
+    names = [
+        f"{formatting.printable(each['name'])} {formatting.duration(each['duration_ns'])}" for each in not_recorded
+    ]
+    return f": {formatting.first_of(names, _N_NAMED)}" if names else ""
 
 
 def _how_to_record_them(command_lines: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.diagnosis import load_rules, with_weights
 from ncuroof.present.analysed import Analysed, Record
 from ncuroof.present.documents.analysis import document
@@ -107,7 +107,7 @@ def brief(analysed: Analysed) -> Brief:
     reports = _report_names(analysed)
     kernels, to_know = _told_once(tuple(kernel_lines(analysed, entries, shown)))
     return Brief(
-        title=wording.first_of(reports, 3),
+        title=formatting.first_of(reports, 3),
         is_simulated=any(report.session.is_simulated for report in analysed.reports),
         devices=(*_devices(analysed, entries), *reached_roof_lines(analysed)),
         tool=_tool(analysed),
@@ -144,7 +144,7 @@ def _mfu(analysed: Analysed, summary: Record) -> str:
 
 def _report_names(analysed: Analysed) -> list[str]:
     return with_folders(
-        [(wording.printable(report.folder), wording.printable(report.file)) for report in analysed.reports]
+        [(formatting.printable(report.folder), formatting.printable(report.file)) for report in analysed.reports]
     )
 
 
@@ -156,13 +156,13 @@ def _devices(analysed: Analysed, entries: Record) -> Iterator[str]:
     caveats_by_device = dict(caveats.group_by("device").agg("caveats").iter_rows())
     for number, device in enumerate(entries["devices"]):
         clock, boost = clock_by_device.get(number, (None, None))
-        parts = [wording.printable(wording.gpu_name(device))]
+        parts = [formatting.printable(formatting.gpu_name(device))]
         if device["sm_count"] is not None:
             parts.append(f"{device['sm_count']} SMs")
         if clock is not None:
             remark = locked_clock_remark(caveats_by_device.get(number, ()))
             parts.append(
-                wording.scaled(clock, "Hz") + (f" (boost {wording.scaled(boost, 'Hz')}{remark})" if boost else "")
+                formatting.scaled(clock, "Hz") + (f" (boost {formatting.scaled(boost, 'Hz')}{remark})" if boost else "")
             )
         number_of_several = f"{gpu_label(number)}: " if len(entries["devices"]) > 1 else ""
         yield number_of_several + " · ".join(parts)
@@ -171,22 +171,24 @@ def _devices(analysed: Analysed, entries: Record) -> Iterator[str]:
 def _tool(analysed: Analysed) -> str:
     versions = sorted(filter(None, {report.session.ncu_version for report in analysed.reports}))
     sections = list(dict.fromkeys(section for report in analysed.reports for section in report.sections))
-    named = f"Nsight Compute {wording.printable(', '.join(versions))}" if versions else ""
-    collected = f"{wording.counted(len(sections), 'section')} collected" if sections else ""
+    named = f"Nsight Compute {formatting.printable(', '.join(versions))}" if versions else ""
+    collected = f"{formatting.counted(len(sections), 'section')} collected" if sections else ""
     return " · ".join(filter(None, (named, collected)))
 
 
 def _totals(analysed: Analysed) -> str:
     summary = analysed.summary
-    launches = wording.launches(summary.n_kernels)
+    launches = formatting.launches(summary.n_kernels)
     if analysed.weighting is not None:
         launches = launches.replace(" ", " profiled ", 1) + f" representing {summary.n_launches}"
     known = summary.duration_ns is not None
     parts = [
-        f"{launches}, {wording.duration(summary.duration_ns)} of GPU time" if known else f"{launches}, GPU time unknown"
+        f"{launches}, {formatting.duration(summary.duration_ns)} of GPU time"
+        if known
+        else f"{launches}, GPU time unknown"
     ]
     if summary.recoverable_ns:
-        parts.append(f"{wording.duration(summary.recoverable_ns)} above the roofline")
+        parts.append(f"{formatting.duration(summary.recoverable_ns)} above the roofline")
     if summary.n_failed:
         parts.append(f"{summary.n_failed} failed to profile")
     return "; ".join(parts)
@@ -222,7 +224,7 @@ def _of_files(analysed: Analysed, names: Sequence[str]) -> Iterator[str]:
 
 def _names_of_failed(analysed: Analysed) -> list[str]:
     failed = analysed.measurements.kernels.filter("failed").select("short_name", "name")
-    return [wording.kernel_name(kernel) for kernel in failed.iter_rows(named=True)]
+    return [formatting.kernel_name(kernel) for kernel in failed.iter_rows(named=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,14 +316,14 @@ def _line(
         gain = f"{gain}; to know the rest, {more}"
     return KernelLine(
         number=kernel["id"],
-        name=wording.printable(wording.kernel_name(kernel)),
-        differs_in=tuple(wording.shortened(wording.printable(word), _MOST_WORD) for word in differs_in),
+        name=formatting.printable(formatting.kernel_name(kernel)),
+        differs_in=tuple(formatting.shortened(formatting.printable(word), _MOST_WORD) for word in differs_in),
         gpu=gpu,
         n_launches=group["n_launches"],
         spread=differing(group),
         extremes=extremes(group),
-        duration=wording.duration(group["duration_ns"]),
-        recoverable=wording.duration(group["recoverable_ns"]),
+        duration=formatting.duration(group["duration_ns"]),
+        recoverable=formatting.duration(group["recoverable_ns"]),
         verdict=kernel["verdict"],
         limiter=limiter_label(kernel) or "",
         advice=advice,
@@ -339,7 +341,7 @@ def _gain(finding: Record, kernel: Record, gains: Mapping[tuple[int, str], float
     share = gains.get((kernel["id"], finding["id"]))
     if share is None:
         return ""
-    gain = f"{wording.at_most(share)} {of_what(finding)}"
+    gain = f"{formatting.at_most(share)} {of_what(finding)}"
     kept = _best_in_its_type(kernel, gains) if load_rules().findings[finding["id"]].lowers_precision else None
     return f"{gain}; with its type kept, {kept}" if kept else gain
 
@@ -353,7 +355,7 @@ def _best_in_its_type(kernel: Record, gains: Mapping[tuple[int, str], float | No
         if (share := gains.get((kernel["id"], finding["id"]))) and not rules[finding["id"]].lowers_precision
     }
     best = max(shares, key=lambda title: shares[title], default=None)
-    return "" if best is None else f"{wording.at_most(shares[best])}: {best.split(':')[0]}"
+    return "" if best is None else f"{formatting.at_most(shares[best])}: {best.split(':')[0]}"
 
 
 def _leaves_most(finding: Record, kernel: Record) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.comparison import Comparison, run_obstacle, total_ns
 from ncuroof.comparison.history import History, Trend
 from ncuroof.present.analysed import Record
@@ -75,7 +75,7 @@ def _table_row(match: Record) -> str:
     how = how_matched(match)
     name = code(match_name(match)) + (f"<br>match: {escaped(how)}" if how else "")
     change = "<br>".join(map(escaped, (match["sentence"], *changed_findings(match), *changed_lines(match))))
-    return table_row((name, *map(wording.duration, match["duration_ns"]), change))
+    return table_row((name, *map(formatting.duration, match["duration_ns"]), change))
 
 
 def heading(document: Record) -> Iterator[str]:
@@ -98,7 +98,7 @@ def _changes(document: Record) -> Iterator[str]:
         yield from filled("    ", match["sentence"].split(), WIDTH)
         for line in changed_findings(match):
             yield from filled("    ", line.split(), WIDTH)
-        yield from (wording.shortened(f"    {line}", WIDTH) for line in changed_lines(match))
+        yield from (formatting.shortened(f"    {line}", WIDTH) for line in changed_lines(match))
     if len(shown) > _MOST_LINES:
         yield f"  {len(shown) - _MOST_LINES} more in the JSON document"
 
@@ -107,7 +107,7 @@ def _others(document: Record) -> Iterator[str]:
     for key, words in ALONE.items():
         groups = document[key]
         for group in groups[:_MOST_LINES]:
-            yield f"  {words}: {wording.printable(short_group(group))}, {alone(group, key)}"
+            yield f"  {words}: {formatting.printable(short_group(group))}, {alone(group, key)}"
         if len(groups) > _MOST_LINES:
             yield f"  {words}: {len(groups) - _MOST_LINES} more in the JSON document"
 
@@ -116,9 +116,9 @@ def _gates(document: Record) -> Iterator[str]:
     if document["gates"]:
         yield ""
     for gate in document["gates"]:
-        yield f"gate {'passed' if gate['has_passed'] else 'FAILED'}: {wording.printable(gate['gate'])}"
+        yield f"gate {'passed' if gate['has_passed'] else 'FAILED'}: {formatting.printable(gate['gate'])}"
         for reason in gate["reasons"]:
-            yield from filled("  ", wording.printable(reason).split(), WIDTH)
+            yield from filled("  ", formatting.printable(reason).split(), WIDTH)
 
 
 def to_junit(document: Record) -> bytes:
@@ -127,8 +127,8 @@ def to_junit(document: Record) -> bytes:
     failed = [gate for gate in gates if not gate["has_passed"]]
     suite = ET.Element("testsuite", name="ncuroof compare", tests=str(len(gates)), failures=str(len(failed)))
     for gate in gates:
-        case = ET.SubElement(suite, "testcase", classname="ncuroof.gates", name=wording.printable(gate["gate"]))
-        reasons = wording.printable("; ".join(gate["reasons"]))
+        case = ET.SubElement(suite, "testcase", classname="ncuroof.gates", name=formatting.printable(gate["gate"]))
+        reasons = formatting.printable("; ".join(gate["reasons"]))
         if gate["has_passed"]:
             ET.SubElement(case, "system-out").text = reasons
         else:
@@ -151,19 +151,19 @@ def to_annotations(document: Record) -> Iterator[str]:
 
 
 def _escaped(value: str) -> str:
-    return wording.printable(value).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return formatting.printable(value).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def history_text(found: History) -> str:
     """Return the trends as lines of plain text: a column per run, with marks at times that changed beyond noise."""
     lines = ["ncuroof · history"]
     lines += [
-        f"  {number}: {wording.printable(run.label)} · {wording.duration(total_ns(run))} in {wording.launches(run.n_kernels)}"
-        + (wording.DAMAGED if run.damage else "")
+        f"  {number}: {formatting.printable(run.label)} · {formatting.duration(total_ns(run))} in "
+        f"{formatting.launches(run.n_kernels)}" + (formatting.DAMAGED if run.damage else "")
         for number, run in enumerate(found.runs)
     ]
     lines += [
-        f"  {number} to {number + 1}: {wording.printable(said)}"
+        f"  {number} to {number + 1}: {formatting.printable(said)}"
         for number, step in enumerate(found.steps)
         for said in _not_compared(step)
     ]
@@ -191,17 +191,18 @@ def _not_compared(step: Comparison) -> list[str]:
 
 def _line(trend: Trend) -> str:
     cells = "".join(
-        f"{wording.duration(value):>{_TIME_WIDTH}} {_mark(trend, number)}" for number, value in enumerate(trend.mean_ns)
+        f"{formatting.duration(value):>{_TIME_WIDTH}} {_mark(trend, number)}"
+        for number, value in enumerate(trend.mean_ns)
     )
     change = "" if trend.change_frac is None else signed_share(trend.change_frac)
-    return f"{_fitted(wording.printable(trend.name)):<{_NAME_WIDTH}}{cells}  {change}".rstrip()
+    return f"{_fitted(formatting.printable(trend.name)):<{_NAME_WIDTH}}{cells}  {change}".rstrip()
 
 
 def _fitted(name: str) -> str:
     """Return a name that fits its column; what distinguishes it from others of the name stays."""
     short, dot, words = name.partition(" · ")
-    tail = wording.shortened(f"{dot}{words}", _NAME_WIDTH - _LEAST_NAME_WIDTH)
-    return wording.shortened(short, _NAME_WIDTH - 1 - len(tail)) + tail
+    tail = formatting.shortened(f"{dot}{words}", _NAME_WIDTH - _LEAST_NAME_WIDTH)
+    return formatting.shortened(short, _NAME_WIDTH - 1 - len(tail)) + tail
 
 
 def _mark(trend: Trend, number: int) -> str:

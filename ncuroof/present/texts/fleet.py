@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.present.analysed import Record
 from ncuroof.present.sentences.comparison import factor
 from ncuroof.present.texts.layout import aligned, escaped, table_row
@@ -39,12 +39,12 @@ class Section:
 
 def to_text(document: Record) -> str:
     """Return the answers as lines of plain text."""
-    lines = ["ncuroof · fleet", *(wording.printable(line) for line in _heading(document))]
+    lines = ["ncuroof · fleet", *(formatting.printable(line) for line in _heading(document))]
     for section in _sections(document):
         lines += [
             "",
-            wording.printable(section.title),
-            *(f"  {wording.printable(note)}" for note in section.notes),
+            formatting.printable(section.title),
+            *(f"  {formatting.printable(note)}" for note in section.notes),
             *_aligned(section),
         ]
     return "\n".join(lines) + "\n"
@@ -89,15 +89,16 @@ def _table(columns: Sequence[str], rows: Sequence[Record]) -> Section:
 def _heading(document: Record) -> Iterator[str]:
     found = document["overview"]
     dates = "" if found["first"] is None else f", recorded {found['first']} to {found['last']}"
-    yield f"{document['dataset']}: {wording.counted(found['n_reports'], 'report')}, {wording.launches(found['n_launches'])}{dates}"
+    n_reports, n_launches = formatting.counted(found["n_reports"], "report"), formatting.launches(found["n_launches"])
+    yield f"{document['dataset']}: {n_reports}, {n_launches}{dates}"
     gpus = [f"{each['name']} ({each['n_launches']})" for each in found["gpus"]]
-    yield f"{wording.counted(len(gpus), 'GPU')}: {', '.join(gpus[:6])}{', …' if len(gpus) > 6 else ''}"
+    yield f"{formatting.counted(len(gpus), 'GPU')}: {', '.join(gpus[:6])}{', …' if len(gpus) > 6 else ''}"
     yield (
-        f"{wording.counted(found['n_kernels'], 'kernel')}, {wording.duration(found['duration_ns'])} of GPU time, "
-        f"{wording.duration(found['recoverable_ns'])} above the roofline"
+        f"{formatting.counted(found['n_kernels'], 'kernel')}, {formatting.duration(found['duration_ns'])} of GPU time, "
+        f"{formatting.duration(found['recoverable_ns'])} above the roofline"
     )
     if found["n_failed"] or found["n_without_time"]:
-        failed = wording.launches(found["n_failed"])
+        failed = formatting.launches(found["n_failed"])
         yield f"not included: {failed} that failed to profile, {found['n_without_time']} without a time"
     if found["n_damaged"] or found["n_simulated"]:
         yield (
@@ -106,10 +107,10 @@ def _heading(document: Record) -> Iterator[str]:
         )
     if found["labels"]:
         yield "labels: " + ", ".join(
-            f"{each['name']} ({wording.counted(each['n_values'], 'value')})" for each in found["labels"]
+            f"{each['name']} ({formatting.counted(each['n_values'], 'value')})" for each in found["labels"]
         )
     if document["failures"]["n"]:
-        yield f"{wording.counted(document['failures']['n'], 'report')} could not be ingested: --failures lists them"
+        yield f"{formatting.counted(document['failures']['n'], 'report')} could not be ingested: --failures lists them"
 
 
 def _sections(document: Record) -> Iterator[Section]:
@@ -136,13 +137,13 @@ def _sections(document: Record) -> Iterator[Section]:
 
 def _slow(row: Record) -> tuple[str, ...]:
     dates = row["dates"] or []
-    trend = [f"{each['date']}: {wording.duration(each['median_ns'])}" for each in (dates[:1] + dates[1:][-1:])]
+    trend = [f"{each['date']}: {formatting.duration(each['median_ns'])}" for each in (dates[:1] + dates[1:][-1:])]
     return (
         *_names(row),
         f"{row['n_launches']} in {row['n_reports']}",
-        wording.duration(row["duration_ns"]),
-        wording.share(row["share_frac"]),
-        wording.duration(row["median_ns"]) + (f" ({row['n_shapes']} shapes)" if row["n_shapes"] > 1 else ""),
+        formatting.duration(row["duration_ns"]),
+        formatting.share(row["share_frac"]),
+        formatting.duration(row["median_ns"]) + (f" ({row['n_shapes']} shapes)" if row["n_shapes"] > 1 else ""),
         _bound(row),
         " … ".join(trend),
     )
@@ -152,10 +153,10 @@ def _recoverable(row: Record) -> tuple[str, ...]:
     return (
         *_names(row),
         f"{row['n_placed']} in {row['n_reports']}",
-        wording.duration(row["recoverable_ns"]),
-        wording.share(row["recoverable_ns"] / row["placed_ns"] if row["placed_ns"] else None),
+        formatting.duration(row["recoverable_ns"]),
+        formatting.share(row["recoverable_ns"] / row["placed_ns"] if row["placed_ns"] else None),
         _bound(row),
-        wording.label(row["first_finding"]) if row["first_finding"] else "",
+        formatting.label(row["first_finding"]) if row["first_finding"] else "",
     )
 
 
@@ -167,12 +168,14 @@ def _gpus(listed: Record) -> Section:
     rows = [
         (
             *_names(row)[:2],
-            wording.extent(row["grid"]),
+            formatting.extent(row["grid"]),
             row["gpu_name"],
             str(row["n_launches"]),
-            wording.duration(row["median_ns"]),
-            f"{wording.duration(row['least_ns'])}–{wording.duration(row['most_ns'])}" if row["n_launches"] > 1 else "",
-            wording.share(row["share_of_roof_frac"]),
+            formatting.duration(row["median_ns"]),
+            f"{formatting.duration(row['least_ns'])}–{formatting.duration(row['most_ns'])}"
+            if row["n_launches"] > 1
+            else "",
+            formatting.share(row["share_of_roof_frac"]),
             row["clock_control"] or "",
         )
         for row in listed["rows"]
@@ -185,7 +188,7 @@ def _changes(found: Record) -> Iterator[Section]:
     words = _WORDS_BY_FACTOR.get(found["by"]) or f"by label {found['by'].partition(':')[2]}"
     n_at_other_clocks = found["n_steps"] - found["n_compared"]
     counts = (
-        f"{wording.counted(found['n_steps'], 'step')} in {found['n_series']} series of equal launches; "
+        f"{formatting.counted(found['n_steps'], 'step')} in {found['n_series']} series of equal launches; "
         f"{found['n_compared']} compared"
         + (f", {n_at_other_clocks} not (different SM clocks)" if n_at_other_clocks else "")
     )
@@ -213,23 +216,23 @@ def _step(row: Record) -> tuple[str, ...]:
         *_names(row),
         row["before_value"],
         row["value"],
-        f"{wording.duration(row['before_ns'])} → {wording.duration(row['mean_ns'])}",
+        f"{formatting.duration(row['before_ns'])} → {formatting.duration(row['mean_ns'])}",
         factor(row["change_frac"]),
-        f"±{wording.share(row['noise_frac'])}",
+        f"±{formatting.share(row['noise_frac'])}",
         ", ".join(row["also_changed"]),
     )
 
 
 def _names(row: Record) -> tuple[str, str, str]:
     return (
-        wording.kernel_name(row),
+        formatting.kernel_name(row),
         row.get("program") or row.get("process_name") or "",
         row["gpu_name"] or "",
     )
 
 
 def _bound(row: Record) -> str:
-    return wording.bound_by(row["verdict"], wording.label(row["limiter"]) if row["limiter"] else None)
+    return formatting.bound_by(row["verdict"], formatting.label(row["limiter"]) if row["limiter"] else None)
 
 
 def _shown(listed: Record) -> str:
@@ -242,7 +245,7 @@ def _aligned(section: Section, *, limits: Sequence[int] = ()) -> list[str]:
         return []
     limits = limits or [_NAME_WIDTH, *[_CELL_WIDTH] * (len(section.head) - 2), _LAST_WIDTH]
     rows = [
-        [wording.shortened(wording.printable(cell), limit) for cell, limit in zip(row, limits, strict=True)]
+        [formatting.shortened(formatting.printable(cell), limit) for cell, limit in zip(row, limits, strict=True)]
         for row in (section.head, *section.rows)
     ]
     return [f"  {line}" for line in aligned(rows, left=[True] * len(limits))]

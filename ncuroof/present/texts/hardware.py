@@ -7,12 +7,12 @@ from functools import partial
 
 from rich.table import Table
 
-from ncuroof import wording
+from ncuroof import formatting
+from ncuroof.formatting import MISSING, byte_count, byte_rate, flop_rate, in_operations, intensity, label, scaled
 from ncuroof.present.texts.layout import result_console
 from ncuroof.roofline import GpuProfile, match_profile
 from ncuroof.roofline.sheet_roofs import sheet_roof, sheet_roof_at_clock
 from ncuroof.sidecars.calibration import Calibration, ReachedRoof
-from ncuroof.wording import MISSING, byte_count, byte_rate, flop_rate, in_operations, intensity, label, scaled
 
 _SHOWN_PRECISIONS = ("fp32", "tensor_bf16")
 _LEAST_SHOWN = 4
@@ -81,14 +81,15 @@ def _roofs(profile: GpuProfile) -> Iterator[tuple[str, str]]:
 def to_text(calibration: Calibration) -> str:
     """Return a calibration as lines of plain text, with shares of the data sheet's roofs at boost and at measured clock."""
     profile = match_profile(calibration.gpu, calibration.compute_capability, sm_count=calibration.sm_count or None)
-    lines = [f"{wording.printable(calibration.gpu)} · {calibration.sm_count} SMs", ""]
+    lines = [f"{formatting.printable(calibration.gpu)} · {calibration.sm_count} SMs", ""]
     for roof in calibration.roofs:
-        write = wording.byte_rate if roof.kind == "bandwidth" else partial(wording.flop_rate, precision=roof.name)
+        write = formatting.byte_rate if roof.kind == "bandwidth" else partial(formatting.flop_rate, precision=roof.name)
         sheet = None if profile is None else sheet_roof(profile, roof.kind, roof.name)
-        share = "" if sheet is None else f"{wording.share(roof.per_s / sheet):>8} of {write(sheet)}"
+        share = "" if sheet is None else f"{formatting.share(roof.per_s / sheet):>8} of {write(sheet)}"
         rate = f"{write(roof.per_s):>14}  ±{100 * roof.spread_frac / 2:.1f} %"
         lines.append(
-            f"{wording.label(roof.name):<14}{rate:<24}{share:>26}{_at_clock(profile, roof):>22}  {wording.printable(roof.how)}"
+            f"{formatting.label(roof.name):<14}{rate:<24}{share:>26}{_at_clock(profile, roof):>22}  "
+            f"{formatting.printable(roof.how)}"
         )
     if profile is not None:
         lines += [
@@ -102,6 +103,6 @@ def _at_clock(profile: GpuProfile | None, roof: ReachedRoof) -> str:
     """Return the share of the sheet's roof at the measured clock: "92.0 % at 1.42 GHz"; for DRAM only the clock."""
     if roof.sm_clock_hz is None:
         return ""
-    seen = f"at {wording.scaled(roof.sm_clock_hz, 'Hz')}"
+    seen = f"at {formatting.scaled(roof.sm_clock_hz, 'Hz')}"
     sheet = None if profile is None else sheet_roof_at_clock(profile, roof.kind, roof.name, roof.sm_clock_hz)
-    return seen if sheet is None else f"{wording.share(roof.per_s / sheet)} {seen}"
+    return seen if sheet is None else f"{formatting.share(roof.per_s / sheet)} {seen}"

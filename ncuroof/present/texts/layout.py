@@ -13,14 +13,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.console import Console
 
-from ncuroof.wording import printable
+from ncuroof.formatting import printable
 
 WIDTH = 80
 """Of a terminal whose width is not known, and of text for files."""
 
 _NUMBER = re.compile(r"\W*\d[\d.,]*")
 _UNIT = re.compile(r"(?:%|[nµm]?s|[kMGTPE]?(?:B|FLOP|OP|Hz|IPS)(?:/\w+)?)\W*")
-"""A unit as `ncuroof.wording` writes it behind a number and a blank, with the punctuation that may follow."""
+"""A unit as `ncuroof.formatting` writes it behind a number and a blank, with the punctuation that may follow."""
 
 _SIZE = re.compile(r"0*[1-9][0-9]{0,5}")
 """Valid values of COLUMNS and LINES: rich would accept 0, and fail on non-ASCII digits."""

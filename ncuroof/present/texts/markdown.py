@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ncuroof._version import __version__
+from ncuroof.formatting import bound_by, share
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.sentences.actions import Outlook
 from ncuroof.present.sentences.breakdowns import BreakdownLine
 from ncuroof.present.texts.brief import KernelLine, brief
 from ncuroof.present.texts.layout import escaped, table_row
-from ncuroof.wording import bound_by, share
 
 _N_BREAKDOWN = 10
 """Most families or ranges in a table."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ncuroof import wording
+from ncuroof import formatting
 from ncuroof.present.analysed import Record
 from ncuroof.present.texts.layout import aligned, code, escaped, filled, table_row
 
@@ -17,9 +17,9 @@ _LEAST_RANGE_FRAC = 0.05
 
 def to_text(document: Record) -> str:
     """Return a projection as lines of plain text."""
-    lines = ["ncuroof · what if", wording.printable(", ".join(document["sources"]))]
+    lines = ["ncuroof · what if", formatting.printable(", ".join(document["sources"]))]
     if document["changes"]:
-        lines.append("changed: " + wording.printable(", ".join(document["changes"])))
+        lines.append("changed: " + formatting.printable(", ".join(document["changes"])))
     lines += ["", *_totals(document), "", *_kernels(document)]
     for note in (*_crossing(document), *_assumed(document), *_unknown(document)):
         lines += _filled(note)
@@ -39,7 +39,7 @@ def to_markdown(document: Record) -> str:
     lines += [table_row(map(escaped, _total(total))) for total in document["targets"]]
     lines += ["", table_row(("kernel", "recorded", *map(escaped, targets))), "|---|---:|" + "---:|" * len(targets)]
     for kernel in document["kernels"][:_MOST_KERNELS]:
-        times = [wording.duration(kernel["recorded_ns"]), *map(_time, kernel["projections"])]
+        times = [formatting.duration(kernel["recorded_ns"]), *map(_time, kernel["projections"])]
         lines.append(table_row((code(_name(kernel)), *map(escaped, times))))
     notes = [*_crossing(document), *_assumed(document), *_unknown(document), *document["assumptions"]]
     return "\n".join([*lines, "", *(f"- {escaped(note.strip())}" for note in notes)]) + "\n"
@@ -52,45 +52,45 @@ def _totals(document: Record) -> list[str]:
 
 
 def _total(total: Record) -> tuple[str, str, str, str, str]:
-    speed = wording.MISSING if total["speedup"] is None else f"{total['speedup']:.3g}×"
+    speed = formatting.MISSING if total["speedup"] is None else f"{total['speedup']:.3g}×"
     return (
         total["target"],
-        wording.duration(total["recorded_ns"]),
-        wording.duration(total["duration_ns"]),
+        formatting.duration(total["recorded_ns"]),
+        formatting.duration(total["duration_ns"]),
         _between(total),
         speed,
     )
 
 
 def _between(times: Record) -> str:
-    least, most = (wording.duration(times[key]) for key in ("least_ns", "most_ns"))
+    least, most = (formatting.duration(times[key]) for key in ("least_ns", "most_ns"))
     return least if least == most else f"{least} to {most}"
 
 
 def _kernels(document: Record) -> Iterator[str]:
     kernels = document["kernels"]
-    targets = (wording.shortened(total["target"], _CELL_WIDTH - 2) for total in document["targets"])
+    targets = (formatting.shortened(total["target"], _CELL_WIDTH - 2) for total in document["targets"])
     yield f"{'kernel':<{_NAME_WIDTH}}{'recorded':>10}" + "".join(f"{target:>{_CELL_WIDTH}}" for target in targets)
     for kernel in kernels[:_MOST_KERNELS]:
-        name = wording.shortened(wording.printable(_name(kernel)), _NAME_WIDTH - 1)
+        name = formatting.shortened(formatting.printable(_name(kernel)), _NAME_WIDTH - 1)
         cells = "".join(f"{_time(projection):>{_CELL_WIDTH}}" for projection in kernel["projections"])
-        yield f"{name:<{_NAME_WIDTH}}{wording.duration(kernel['recorded_ns']):>10}{cells}"
+        yield f"{name:<{_NAME_WIDTH}}{formatting.duration(kernel['recorded_ns']):>10}{cells}"
     if len(kernels) > _MOST_KERNELS:
         yield f"{len(kernels) - _MOST_KERNELS} more in the JSON document"
 
 
 def _name(kernel: Record) -> str:
     times = f"{kernel['n_launches']} × " if kernel["n_launches"] > 1 else ""
-    return times + wording.kernel_name(kernel)
+    return times + formatting.kernel_name(kernel)
 
 
 def _time(projection: Record) -> str:
     """Return the expected time and, where the hypotheses differ from it by a twentieth or more, their range."""
     expected, least, most = (projection[key] for key in ("duration_ns", "least_ns", "most_ns"))
     if expected is None:
-        return wording.MISSING
+        return formatting.MISSING
     is_wide = max(expected - least, most - expected) >= _LEAST_RANGE_FRAC * expected
-    return wording.duration(expected) + (f" ({_between(projection)})" if is_wide else "")
+    return formatting.duration(expected) + (f" ({_between(projection)})" if is_wide else "")
 
 
 def _crossing(document: Record) -> Iterator[str]:
@@ -118,14 +118,14 @@ def _assumed(document: Record) -> Iterator[str]:
 
 
 def _some(names: Sequence[str]) -> str:
-    return wording.first_of([wording.printable(name) for name in names], 3)
+    return formatting.first_of([formatting.printable(name) for name in names], 3)
 
 
 def _unknown(document: Record) -> Iterator[str]:
     for index, total in enumerate(document["targets"]):
         if total["n_unknown"]:
             reasons = {kernel["projections"][index]["reason"] for kernel in document["kernels"]} - {None}
-            yield f"no estimate for {wording.launches(total['n_unknown'])} on {total['target']}: {'; '.join(sorted(reasons))}"
+            yield f"no estimate for {formatting.launches(total['n_unknown'])} on {total['target']}: {'; '.join(sorted(reasons))}"
 
 
 def _filled(sentence: str) -> Iterator[str]:

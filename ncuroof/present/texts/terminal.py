@@ -10,6 +10,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
+from ncuroof.formatting import bound_by, share
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.sentences.actions import Outlook
 from ncuroof.present.sentences.breakdowns import BreakdownLine
@@ -26,7 +27,6 @@ from ncuroof.present.texts.layout import (
     is_width_set,
     result_console,
 )
-from ncuroof.wording import bound_by, share
 
 _HEIGHT = 25
 """Unused, but without it rich would query the terminal."""

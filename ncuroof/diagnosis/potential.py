@@ -11,7 +11,7 @@ import polars as pl
 from ncuroof.diagnosis.rules import load_rules
 from ncuroof.diagnosis.summary import Summary
 from ncuroof.diagnosis.weights import LEAST_TIMED_FRAC, Weighting
-from ncuroof.words import Verdict
+from ncuroof.enums import Verdict
 
 _MOST_FIRST, _LEAST_SHARE = 3, 0.001
 """Most actions to do first, and the least share of the time of those behind the first one (a choice)."""

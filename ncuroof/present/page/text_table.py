@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ncuroof.wording import printable
+from ncuroof.formatting import printable
 
 _LEAST_LENGTH = 12
 """Shorter texts are stored in place, which takes less space than a number and a table entry."""

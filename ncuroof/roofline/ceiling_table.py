@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 
 import polars as pl
 
+from ncuroof.enums import SLOWER_PATH_SUFFIX, SPARSE_SUFFIX, CeilingSource, MemoryLevel, Precision
 from ncuroof.roofline.gpu_profiles import GpuProfile
 from ncuroof.sidecars.calibration import Calibration, best_roofs
 from ncuroof.tables import BANDWIDTH, CEILINGS, KERNELS, WORK, check, conform
-from ncuroof.words import SLOWER_PATH_SUFFIX, SPARSE_SUFFIX, CeilingSource, MemoryLevel, Precision
 
 _SLOWER_PATH_FRAC = 0.95
 """A mix of tensor paths whose peak is below this share of the fastest path's gets its own roof."""

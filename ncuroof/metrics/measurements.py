@@ -18,14 +18,14 @@ from ncuroof.errors import UnitError
 from ncuroof.ingest import CounterSelection, RawReport
 from ncuroof.metrics.catalogue import BREAKDOWNS, DEVICE_NAME, Catalogue, load_catalogue
 from ncuroof.metrics.chart_values import with_chart_values
-from ncuroof.metrics.code_values import BY_CODE, sampled_waits, shares_by_lines, values_by_code
+from ncuroof.metrics.code_quantities import BY_CODE, sampled_waits, shares_by_lines, values_by_code
 from ncuroof.metrics.families import families_by_lines, families_of
 from ncuroof.metrics.launch_order import gaps_of
 from ncuroof.metrics.limiters import busiest_counters, with_limiters
 from ncuroof.metrics.lines import measure_lines
 from ncuroof.metrics.names import short_name
+from ncuroof.metrics.neighbours import add_surroundings
 from ncuroof.metrics.quantities import DEFINITION_PREFIX, CounterTable, add_quantities, top_stall
-from ncuroof.metrics.surroundings import add_surroundings
 from ncuroof.metrics.tensor import tensor_split_error
 from ncuroof.metrics.torch_ranges import range_names
 from ncuroof.metrics.work import measure_bandwidth, measure_work

@@ -30,11 +30,11 @@ from ncuroof.ingest.code.instructions import read_instructions
 from ncuroof.ingest.code.modules import code_modules, debug_builds
 from ncuroof.ingest.code.static_code import static_code
 from ncuroof.ingest.embedded_charts import counters_of, read_charts
+from ncuroof.ingest.file_content import Content, LoadedFile, Part, close, decompress, part, readable
 from ncuroof.ingest.framing import KNOWN_VERSION, SNIFF_BYTES, FileKind, Framing, sniff, walk
 from ncuroof.ingest.raw_report import RAW_PROCESSES, CounterSelection, RawReport, ResultTables
 from ncuroof.ingest.readers import ReaderName, ReportSource, read_results
 from ncuroof.ingest.session import Process, processes_of, read_session
-from ncuroof.ingest.stored import Content, LoadedFile, Part, close, decompress, part, readable
 
 _T = TypeVar("_T")
 

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from ncuroof.diagnosis.causes import COMPUTE_UNITS, MEMORY_UNITS, add_firing, add_latency_limiter, collect_findings
 from ncuroof.diagnosis.caveats import add_checks, caveats
 from ncuroof.diagnosis.counted_times import usual_times
+from ncuroof.diagnosis.findings import COMPUTE_UNITS, MEMORY_UNITS, add_firing, add_latency_limiter, collect_findings
 from ncuroof.diagnosis.rules import Node, Rules, load_rules
 from ncuroof.diagnosis.summary import with_weights
 from ncuroof.diagnosis.tree import nearest_flips, walk_tree
 from ncuroof.diagnosis.weights import UNEVEN
+from ncuroof.enums import Confidence, MemoryLevel, Verdict
 from ncuroof.metrics import NEAR_FRAC, Catalogue, Measurements, Quantity, largest, load_catalogue, precisions
 from ncuroof.roofline import LEAST_UNCOUNTED_FRAC, Roofline
 from ncuroof.tables import FINDINGS, FLIPS, MISSING, PATH, VERDICTS, check, conform
-from ncuroof.words import Confidence, MemoryLevel, Verdict
 
 _TENSOR = "tensor"
 _SAME = 0.0005

@@ -9,8 +9,8 @@ from threading import Thread
 import pytest
 
 from ncuroof.errors import ReportAccessError
-from ncuroof.ingest import open_report, stored
-from ncuroof.ingest.stored import LARGE_BYTES, LoadedFile, StoredFile, copy_part, part, sha256
+from ncuroof.ingest import file_content, open_report
+from ncuroof.ingest.file_content import LARGE_BYTES, LoadedFile, StoredFile, copy_part, part, sha256
 from tests.support.report_writer import Kernel, write_report
 
 SIZES = [0, 1, LARGE_BYTES - 1, LARGE_BYTES, 2 * LARGE_BYTES + 5]
@@ -37,7 +37,7 @@ def test_a_digest_whose_thread_failed_is_computed_anyway(
 ) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"abc")
-    monkeypatch.setattr(stored, "LARGE_BYTES", large_bytes)
+    monkeypatch.setattr(file_content, "LARGE_BYTES", large_bytes)
     monkeypatch.setattr(Thread, "run", lambda _: None)
     with LoadedFile(path) as loaded:
         assert loaded.sha256() == hashlib.sha256(b"abc").hexdigest()
@@ -47,15 +47,15 @@ def test_a_report_that_is_cut_while_it_is_read_is_refused(tmp_path: Path, monkey
     content = write_report([Kernel("k", {"gpu__time_duration.sum": 1e3})] * 3)
     path = tmp_path / "run.ncu-rep"
     path.write_bytes(content)
-    monkeypatch.setattr(stored, "LARGE_BYTES", 1)
-    read = stored.StoredFile.part
+    monkeypatch.setattr(file_content, "LARGE_BYTES", 1)
+    read = file_content.StoredFile.part
 
     def cut_first(self: StoredFile, start: int, end: int) -> memoryview:
         if start > len(content) // 2:
             path.write_bytes(content[:100])
         return read(self, start, end)
 
-    monkeypatch.setattr(stored.StoredFile, "part", cut_first)
+    monkeypatch.setattr(file_content.StoredFile, "part", cut_first)
     with pytest.raises(ReportAccessError, match=r"run\.ncu-rep: can no longer be read: it was truncated") as raised:
         open_report(path)
     assert raised.value.hint
@@ -64,7 +64,7 @@ def test_a_report_that_is_cut_while_it_is_read_is_refused(tmp_path: Path, monkey
 def test_a_report_that_goes_away_while_it_is_hashed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "run.ncu-rep"
     path.write_bytes(b"abc")
-    monkeypatch.setattr(stored, "LARGE_BYTES", 1)
+    monkeypatch.setattr(file_content, "LARGE_BYTES", 1)
     monkeypatch.setattr(Thread, "run", lambda _: None)
     with LoadedFile(path) as loaded:
         path.unlink()

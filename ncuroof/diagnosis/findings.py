@@ -9,10 +9,10 @@ import polars as pl
 from ncuroof.diagnosis.conditions import all_hold
 from ncuroof.diagnosis.finding import DEFAULT, Finding
 from ncuroof.diagnosis.rules import LatencyCause, Rules
+from ncuroof.enums import Verdict
 from ncuroof.metrics.formula import Formula
 from ncuroof.metrics.names import matches
 from ncuroof.tables import FINDINGS, WASTE_LEVELS, conform
-from ncuroof.words import Verdict
 
 MEMORY_UNITS = ("dram", "l2", "l1")
 COMPUTE_UNITS = ("fp64", "tensor", "fp32", "fp16", "xu", "alu", "lsu", "issue")

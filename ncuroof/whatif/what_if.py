@@ -12,15 +12,15 @@ from dataclasses import dataclass
 import polars as pl
 
 from ncuroof.diagnosis import known_sum, n_launches
+from ncuroof.formatting import counted
 from ncuroof.roofline import GpuProfile, Roofline
 from ncuroof.tables import KERNELS, check
-from ncuroof.whatif.busy_times import busy_times
 from ncuroof.whatif.changes import DTYPE, Change, change, untold_types
 from ncuroof.whatif.fusion import against_order, fuse, launches, parse_fusion
 from ncuroof.whatif.peak_ratios import Profiles, Target, above_boost, recorded_dram, with_recorded_dram
 from ncuroof.whatif.projection import project
 from ncuroof.whatif.schemas import BUSY_TIMES, PROJECTION
-from ncuroof.wording import counted
+from ncuroof.whatif.unit_times import busy_times
 
 _SHORT_NS = 5e3
 """Projections between an H100 and an H200 were 20 % off on average for launches of less than this, 7 % for those of 5 to 10 µs."""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
-from ncuroof.words import NAMELESS, SLOWER_PATH_SUFFIX, SPARSE_SUFFIX, TENSOR_PREFIX
+from ncuroof.enums import NAMELESS, SLOWER_PATH_SUFFIX, SPARSE_SUFFIX, TENSOR_PREFIX
 
 MISSING = "—"
 """Written where a value is not known; a measured zero is written as 0."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from ncuroof.enums import CeilingSource
 from ncuroof.tables import BANDWIDTH, WORK, conform, finite
-from ncuroof.words import CeilingSource
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,12 @@ import polars as pl
 
 from ncuroof.diagnosis import load_rules
 from ncuroof.diagnosis.conditions import all_hold
+from ncuroof.enums import TENSOR_PREFIX
 from ncuroof.metrics import largest
 from ncuroof.roofline.bounds import LEAST_UNCOUNTED_FRAC
 from ncuroof.roofline.sheet_roofs import sheet_precision
 from ncuroof.tables import KERNELS, check, conform
 from ncuroof.whatif.schemas import BUSY_TIMES
-from ncuroof.words import TENSOR_PREFIX
 
 RESOURCES = ("dram", "l2", "l2_slice", "l1", "sm", "fp64", "fp32", "fp16", "tensor")
 """What has a peak: two memory levels, a slice of L2 that atomics on few addresses keep full while the others idle, L1 with shared

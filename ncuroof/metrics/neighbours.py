@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterator, Mapping
 import polars as pl
 
 from ncuroof.metrics.catalogue import Catalogue
-from ncuroof.metrics.entries import CrossEntropy, EmbeddingGradient, Neighbours
+from ncuroof.metrics.catalogue_types import CrossEntropy, EmbeddingGradient, Neighbours
 from ncuroof.metrics.launch_order import QUEUE, SAME_LAUNCH, key_of, keys_of, nearest
 from ncuroof.metrics.names import matches
 from ncuroof.metrics.pointwise_chains import fusable_share, kept_share, optimizer_parts
