@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-all lint types unit torch bench digests fixtures record lowest clean
+.PHONY: help setup demo test test-all lint types unit long torch bench digests fixtures record lowest clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -39,6 +39,9 @@ types: $(READY)  ## types
 
 unit: $(READY)  ## tests, without the long ones
 	$(RUN)/python -m pytest -n 2 -m "not long"
+
+long: $(READY)  ## the long tests alone, and those that need Chromium, tmux, Dask, PyTorch or ncu
+	$(RUN)/python -m pytest -n 2 -m long
 
 lowest: $(READY)  ## tests of what computes, with the lowest version of each dependency that is allowed
 	$(PYTHON) -m venv $(VENV)-lowest

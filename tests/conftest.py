@@ -18,7 +18,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
-NEED_MORE = ("corpus", "oracle", "browser", "cluster")
+NEED_MORE = ("corpus", "oracle", "browser", "cluster", "torch")
 """Markers of tests that need more than Python. `make test` leaves these out as it leaves out the long ones."""
 
 

@@ -21,6 +21,7 @@ def test_without_pytorch_it_says_what_to_install(monkeypatch, capfd) -> None:
     assert "pip install 'ncuroof[torch]'" in capfd.readouterr().err
 
 
+@pytest.mark.torch
 def test_without_a_gpu_it_says_so(capfd, tmp_path: Path) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     if torch.cuda.is_available():

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+pytestmark = pytest.mark.torch
 
 from ncuroof.collect import reachable_roofs  # noqa: E402
 from ncuroof.collect.reachable_roofs import Case, measure  # noqa: E402

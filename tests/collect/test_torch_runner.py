@@ -24,7 +24,7 @@ from ncuroof.collect.runner.tools import Annotations, BatchClock, Counting, Scri
 from ncuroof.ncu.settings import load_settings, option_name
 from tests.collect.making import ROOT
 
-pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed")
+pytestmark = [pytest.mark.torch, pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed")]
 
 EXAMPLE = str(ROOT / "examples/train_transformer.py")
 SMALL = [

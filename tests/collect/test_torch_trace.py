@@ -159,6 +159,7 @@ def test_a_trace_that_is_not_there_is_told(tmp_path: Path) -> None:
         read_trace(tmp_path / "trace.json")
 
 
+@pytest.mark.torch
 def test_pytorch_writes_what_is_looked_for(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     path = tmp_path / "trace.json"

@@ -90,6 +90,7 @@ def network(torch: Any) -> Any:
     return Net()
 
 
+@pytest.mark.torch
 def test_a_training_step_as_pytorch_records_it(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'ncuroof[torch]')")
     attention, flop_counter = map(pytest.importorskip, ("torch.nn.attention", "torch.utils.flop_counter"))

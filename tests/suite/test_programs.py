@@ -189,6 +189,7 @@ class Operand:
         self.itself = self
 
 
+@pytest.mark.torch
 def test_a_failing_step_leaves_no_window_open_and_no_memory_held(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")
     seen: list[str] = []
@@ -221,6 +222,7 @@ def test_a_failing_step_leaves_no_window_open_and_no_memory_held(monkeypatch: py
     assert seen == [word for window in windows for word in (*window, "0 held")]
 
 
+@pytest.mark.torch
 def test_the_backward_pass_is_launched_by_the_thread_that_opened_the_range(monkeypatch: pytest.MonkeyPatch) -> None:
     torch = pytest.importorskip("torch")
     nothing = SimpleNamespace(start=int, stop=int, range_push=str, range_pop=int)

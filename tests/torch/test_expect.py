@@ -14,6 +14,7 @@ from ncuroof.errors import ArgumentError, UnknownNameError
 from ncuroof.torch.expected_roofline import EXPECTED
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed (pip install 'ncuroof[torch]')")
+pytestmark = pytest.mark.torch
 nn, functional = torch.nn, torch.nn.functional
 FlopCounterMode = pytest.importorskip("torch.utils.flop_counter").FlopCounterMode
 
