@@ -1,6 +1,6 @@
 // What the chart shows for one launch: its points at all levels, the roofs by which its dot is judged, and where a what-if moves the dot.
 
-const SLOWER_PATH = "_slower_path"; // SLOWER_PATH_SUFFIX in ncuroof/words.py
+const SLOWER_PATH = "_slower_path"; // SLOWER_PATH_SUFFIX in ncuroof/enums.py
 const PALE = 0.3; // opacity of roofs by which a dot is not judged
 const CROSSBAR_PX = 5;
 const RING_PX = 7; // radius of the ring around a point of the selected launch

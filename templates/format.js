@@ -1,4 +1,4 @@
-// Writes numbers as text, by the same rules as ncuroof/wording.py (a test compares the two): three significant digits, SI
+// Writes numbers as text, by the same rules as ncuroof/formatting.py (a test compares the two): three significant digits, SI
 // prefixes, a dash for what is not known.
 
 const MISSING = "—";

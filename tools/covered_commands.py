@@ -228,7 +228,11 @@ def _dataset(inputs: Inputs) -> Iterator[Job]:
             (*fleet, "--gpu", "H200", "--kernel", "gemm", "--since", "2026-01-01"),
             (*fleet, "--failures", *_written("failures", "json", "md")),
             (*fleet, "--sql", "SELECT * FROM kernels ORDER BY report_sha256, id", "--format", "json"),
-            (*fleet, "--sql", "SELECT gpu_name, SUM(duration_ns) AS t FROM kernels GROUP BY gpu_name ORDER BY t"),
+            (
+                *fleet,
+                "--sql",
+                "SELECT gpu_name, SUM(duration_ns) AS t FROM kernels GROUP BY gpu_name ORDER BY t, gpu_name",
+            ),
             (*fleet, "--sql", "SELECT nothing FROM kernels"),
             (*fleet, "--sql", "DROP TABLE kernels"),
             (*fleet, "--kernel", "no such kernel"),
