@@ -22,11 +22,11 @@ demo: $(READY)  ## analyse an embedded report of an H200: summary on the termina
 	@$(RUN)/ncuroof report out/train_transformer.roofline.ncu-repz
 
 test: $(READY)  ## style, types and unit tests: 4 minutes on two cores
-	@echo "make test: style, types and unit tests; about 4 minutes on two cores (make test-all: everything, about 12)"
+	@echo "make test: style, types and unit tests; about 4 minutes on two cores (make test-all: everything, about 15)"
 	@$(MAKE) --no-print-directory lint types unit
 
-test-all: $(READY)  ## everything: also recordings, damage, Chromium, Dask and what needs PyTorch: 12 minutes
-	@echo "make test-all: style, types and every test; about 12 minutes on two cores"
+test-all: $(READY)  ## everything: also recordings, damage, Chromium, Dask and what needs PyTorch: 15 minutes
+	@echo "make test-all: style, types and every test; about 15 minutes on two cores"
 	@$(MAKE) --no-print-directory lint types
 	$(RUN)/python -m pytest -n 2
 

@@ -222,7 +222,7 @@ def write_remote_plan(recorder: Recorder, target: Path | str, *, is_gpu_known: b
 
 
 def _environment(recorder: Recorder) -> list[str]:
-    """Return a prefix for the command that sets the variables which the launcher may leave unset; empty if there are none."""
+    """Return an `env` command that sets the variables that the launcher may not set; empty if it sets all of them."""
     variables = [f"{name}={value}" for name, value in recorder.program.environment.items()]
     return ["env", *variables] if variables else []
 

@@ -134,7 +134,7 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
 
 
 def _alike(character: str) -> str:
-    """Return similar ASCII, such as "e" for "é"; a question mark if there is none."""
+    """Return the ASCII character to print instead: "e" for "é", "?" if nothing resembles it."""
     if character in _PLAIN_BY_CHARACTER:
         return _PLAIN_BY_CHARACTER[character]
     return unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode() or _UNKNOWN

@@ -16,7 +16,7 @@ from ncuroof.comparison.finding_changes import FOUND, FOUND_TYPE
 from ncuroof.comparison.rules import load_comparison_rules
 from ncuroof.comparison.run import COUNTED, Run, Setup, shown_name
 from ncuroof.comparison.signatures import renamed, variant
-from ncuroof.diagnosis import UnrecordedLaunches
+from ncuroof.diagnosis import UnprofiledLaunches
 from ncuroof.enums import Verdict
 from ncuroof.errors import BaselineError, ReportAccessError, ReportNotFoundError
 from ncuroof.json_files import read_document
@@ -64,7 +64,7 @@ def baseline_json(run: Run) -> bytes:
         "idle_frac": run.idle_frac,
         "is_counted": run.is_counted,
         "not_recorded_ns": run.not_recorded_ns,
-        "not_recorded": [asdict(each) for each in run.unrecorded],
+        "not_recorded": [asdict(each) for each in run.unprofiled],
         "steps": run.steps,
         "n_steps": run.n_steps,
         "damage": run.damage,
@@ -115,7 +115,7 @@ def _run(content: dict[str, Any]) -> Run:
         idle_frac=_number(content, "idle_frac", most=1 + _ROUNDING),
         is_counted=_flag(content["is_counted"], "is_counted") if "is_counted" in content else _seems_counted(groups),
         not_recorded_ns=_number(content, "not_recorded_ns"),
-        unrecorded=tuple(map(_unrecorded, content.get("not_recorded", []))),
+        unprofiled=tuple(map(_unprofiled, content.get("not_recorded", []))),
         steps=_text(content.get("steps"), "steps"),
         n_steps=None if content.get("n_steps") is None else _whole(content["n_steps"], "n_steps", most=_MOST_LAUNCHES),
         damage=_texts(content.get("damage", []), "damage"),
@@ -193,12 +193,12 @@ def _setup(content: dict[str, Any]) -> Setup:
     return Setup(**fields)
 
 
-def _unrecorded(entry: Mapping[str, Any]) -> UnrecordedLaunches:
+def _unprofiled(entry: Mapping[str, Any]) -> UnprofiledLaunches:
     name, time_ns = _text(entry["name"], "name"), _number(dict(entry), "duration_ns")
     if name is None or time_ns is None:
         raise ValueError(f"expected a name and a time in not_recorded, found {entry!r}")
     n_launches = _whole(entry["n_launches"], "n_launches", most=_MOST_LAUNCHES)
-    return UnrecordedLaunches(name, as_shape(entry["grid"]), as_shape(entry["block"]), n_launches, time_ns)
+    return UnprofiledLaunches(name, as_shape(entry["grid"]), as_shape(entry["block"]), n_launches, time_ns)
 
 
 def _seems_counted(groups: pl.DataFrame) -> bool:

@@ -95,5 +95,5 @@ def _only(run: Run, groups: Sequence[int]) -> Run:
         step_ns=None,
         idle_frac=None,
         not_recorded_ns=None,
-        unrecorded=(),
+        unprofiled=(),
     )

@@ -99,7 +99,7 @@ def _time(gate: Gate, comparison: Comparison) -> GateResult:
     if change is None or noise is None:
         return _not_met(gate, "the GPU time of one of the runs is not known")
     limit = gate.limit_frac or 0.0
-    # growth within chance is none; less time has to be shown
+    # Growth within the noise passes a limit of growth. A limit below 0 asks for a speed-up, which has to exceed the noise.
     has_passed = change <= max(limit, noise) if limit >= 0 else change <= limit and is_beyond(change, noise)
     counted = " of the counting runs" if comparison.after.is_counted else ""
     per_step = "" if n_units(comparison.before, comparison.after) == (1, 1) else " per step"
@@ -234,8 +234,8 @@ def _failed(gate: Gate, comparison: Comparison) -> tuple[str, str]:
 def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: set[int]) -> GateResult:
     """Judge the times of kernels that are named on either side: of one that took the place of another, too.
 
-    Growth within chance is none, where chance is that of all of them: of sixty changes three are beyond that of one. Less time has
-    to be shown, beyond chance.
+    Growth within the noise passes. The noise is that of all judged changes together: among sixty, about three exceed the bound for
+    a single one. A gate that asks for less time fails unless the time falls by more than the noise.
     """
     if reasons := comparison.comparable.reasons:
         return _not_comparable(gate, reasons)

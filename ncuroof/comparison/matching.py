@@ -186,8 +186,8 @@ def match(before: Run, after: Run) -> Matching:
         matches.append(Match(placed.before, placed.after, how, sureness))
     old_alone = _alone(before.groups, {group for found in matches for group in found.before}, after.failed)
     new_alone = _alone(after.groups, {group for found in matches for group in found.after}, before.failed)
-    not_after = only_counted(before.groups, old_alone, after.unrecorded)
-    not_before = only_counted(after.groups, new_alone, before.unrecorded)
+    not_after = only_counted(before.groups, old_alone, after.unprofiled)
+    not_before = only_counted(after.groups, new_alone, before.unprofiled)
     return Matching(
         matches=tuple(sorted(matches, key=lambda found: (found.after, found.before))),
         removed=_without(old_alone, not_after),
@@ -200,8 +200,8 @@ def match(before: Run, after: Run) -> Matching:
 def _apart(before: Run, after: Run) -> tuple[list[int], list[int]]:
     """Return the groups of each run whose like the other run counted, and did not profile: they take part in no match."""
     return (
-        surely_counted_only(before.groups, after.groups, after.unrecorded),
-        surely_counted_only(after.groups, before.groups, before.unrecorded),
+        surely_counted_only(before.groups, after.groups, after.unprofiled),
+        surely_counted_only(after.groups, before.groups, before.unprofiled),
     )
 
 

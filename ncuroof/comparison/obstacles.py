@@ -23,7 +23,7 @@ def coverage_obstacle(before: Run, after: Run) -> str | None:
 
 
 def n_units(before: Run, after: Run) -> tuple[int, int]:
-    """Return by what to divide times of the runs to compare them: their steps, where these are of another number, else 1."""
+    """Return the divisor of each run's times: its number of steps if the two differ, else 1."""
     steps = before.n_steps, after.n_steps
     if steps[0] and steps[1] and steps[0] != steps[1]:
         return steps[0], steps[1]

@@ -164,7 +164,7 @@ class Placed:
 
     Attributes:
         before, after: numbers of groups.
-        is_same_work: whether the FLOPs of all in the gap agree, or where there are none, their DRAM bytes.
+        is_same_work: whether both sides do the same FLOPs in all; if they do none, whether they move the same DRAM bytes.
     """
 
     before: tuple[int, ...]
@@ -281,7 +281,7 @@ def _may_agree(old: RowList, new: RowList) -> bool:
 
 
 def _agrees(old: RowList, new: RowList) -> bool:
-    """Return whether FLOPs of all launches agree; where there are none on both sides, their DRAM bytes."""
+    """Return whether both sides do the same FLOPs in all; if they do none, whether they move the same DRAM bytes."""
     for quantity in (FLOP, DRAM_BYTES):
         amounts = [_total(rows, quantity) for rows in (old, new)]
         if None in amounts:

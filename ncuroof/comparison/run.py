@@ -16,7 +16,7 @@ from ncuroof.comparison.matched_groups import FLOP, INSTRUCTIONS
 from ncuroof.comparison.peaks import PEAK_UNITS, peaks
 from ncuroof.comparison.rules import load_comparison_rules
 from ncuroof.comparison.signatures import range_path, renamed, variant
-from ncuroof.diagnosis import UnrecordedLaunches, Weighting, known_sum, n_launches
+from ncuroof.diagnosis import UnprofiledLaunches, Weighting, known_sum, n_launches
 from ncuroof.enums import NAMELESS, Precision
 from ncuroof.errors import SchemaError
 from ncuroof.ingest import RawReport
@@ -107,7 +107,7 @@ class Run:
         failed: names of the launches whose profiling failed, sorted; "" where it is not known.
         is_counted: whether sums are weighted by a run that counted the launches; times of single launches are ncu's all the same.
         not_recorded_ns: GPU time of that run in kernels that were not recorded; None where it is not known.
-        unrecorded: launches of these kernels, by kernel and shape; empty also where they are not known.
+        unprofiled: launches of these kernels, by kernel and shape; empty also where they are not known.
         steps: the steps that were counted, as `--step` takes them; "" for the whole run, None where it is not known.
         n_steps: how many these are; None where it is not known.
         damage: of each damaged report its name and what is wrong with it: launches may be missing in all of the above.
@@ -124,7 +124,7 @@ class Run:
     failed: tuple[str, ...] = ()
     is_counted: bool = False
     not_recorded_ns: float | None = None
-    unrecorded: tuple[UnrecordedLaunches, ...] = ()
+    unprofiled: tuple[UnprofiledLaunches, ...] = ()
     steps: str | None = None
     n_steps: int | None = None
     damage: tuple[str, ...] = ()
@@ -184,7 +184,7 @@ def run_of(
         failed=tuple(sorted(kernels.filter("failed")["name"].fill_null(""))),
         is_counted=counted.is_counted,
         not_recorded_ns=counted.not_recorded_ns,
-        unrecorded=counted.unrecorded,
+        unprofiled=counted.unprofiled,
         steps=counted.steps,
         n_steps=counted.n_steps,
         damage=tuple(f"{report.file}: {report.damage}" for report in reports if report.damage is not None),
@@ -336,14 +336,14 @@ class Counted:
     Attributes:
         is_counted: whether anything was, of the program of the reports.
         not_recorded_ns: GPU time of kernels that were not profiled; None where it is not known.
-        unrecorded: launches of these kernels, by kernel and shape.
+        unprofiled: launches of these kernels, by kernel and shape.
         steps: the steps that were counted, as `--step` takes them; "" for the whole run, None where it is not known.
         n_steps: how many these are; None where it is not known.
     """
 
     is_counted: bool = False
     not_recorded_ns: float | None = None
-    unrecorded: tuple[UnrecordedLaunches, ...] = ()
+    unprofiled: tuple[UnprofiledLaunches, ...] = ()
     steps: str | None = None
     n_steps: int | None = None
 
@@ -356,7 +356,7 @@ def counted_of(weighting: Weighting | None) -> Counted:
     return Counted(
         is_counted=True,
         not_recorded_ns=None if covered_frac is None else weighting.duration_ns * (1 - covered_frac),
-        unrecorded=weighting.unrecorded,
+        unprofiled=weighting.unprofiled,
         steps=_the_same([steps or "" for steps in weighting.steps]),
         n_steps=_the_same([time.n_steps for time in weighting.wall_times]),
     )

@@ -10,7 +10,7 @@ import polars as pl
 
 from ncuroof.comparison.run import Run
 from ncuroof.comparison.signatures import numbered, texts_without_versions
-from ncuroof.diagnosis import UnrecordedLaunches
+from ncuroof.diagnosis import UnprofiledLaunches
 from ncuroof.ncu.kernel_names import same_kernel_key
 
 _Kernel = tuple[str, ...]
@@ -28,12 +28,12 @@ class CountedOnly:
     """
 
     group: int
-    launches: UnrecordedLaunches
+    launches: UnprofiledLaunches
     is_same_shape: bool
 
 
 def only_counted(
-    groups: pl.DataFrame, alone: Collection[int], unrecorded: Sequence[UnrecordedLaunches]
+    groups: pl.DataFrame, alone: Collection[int], unprofiled: Sequence[UnprofiledLaunches]
 ) -> tuple[CountedOnly, ...]:
     """Return which groups without a match the other run counted, in their order.
 
@@ -42,18 +42,18 @@ def only_counted(
     Args:
         groups: of a run.
         alone: those without a match.
-        unrecorded: what the other run counted and did not profile.
+        unprofiled: what the other run counted and did not profile.
     """
-    if not unrecorded:
+    if not unprofiled:
         return ()
-    entries = dict(zip(_keys(unrecorded), unrecorded, strict=True))
+    entries = dict(zip(_keys(unprofiled), unprofiled, strict=True))
     keys = _keys_of(groups)
     exact = {keys[group] for group in alone} & entries.keys()
-    of_other_shapes: dict[_Kernel, list[UnrecordedLaunches]] = defaultdict(list)
+    of_other_shapes: dict[_Kernel, list[UnprofiledLaunches]] = defaultdict(list)
     for (kernel, shape), entry in entries.items():
         if (kernel, shape) not in exact:
             of_other_shapes[kernel].append(entry)
-    by_shape: dict[tuple[_Kernel, _Shape], UnrecordedLaunches] = {}
+    by_shape: dict[tuple[_Kernel, _Shape], UnprofiledLaunches] = {}
     found = []
     for group in sorted(alone):
         key = keys[group]
@@ -65,15 +65,15 @@ def only_counted(
 
 
 def surely_counted_only(
-    groups: pl.DataFrame, others: pl.DataFrame, unrecorded: Sequence[UnrecordedLaunches]
+    groups: pl.DataFrame, others: pl.DataFrame, unprofiled: Sequence[UnprofiledLaunches]
 ) -> list[int]:
     """Return the groups whose name and shape the other run counted and did not profile: no other group is their like.
 
     A name that a compiler numbers says too little for that.
     """
-    if not unrecorded:
+    if not unprofiled:
         return []
-    known = set(_keys(unrecorded)) - set(_keys_of(others).values())
+    known = set(_keys(unprofiled)) - set(_keys_of(others).values())
     is_numbered = dict(groups.select("group", numbered(pl.col("name")).alias("is_numbered")).iter_rows())
     return [group for group, key in _keys_of(groups).items() if key in known and not is_numbered[group]]
 
@@ -86,13 +86,13 @@ def unclear_ns(run: Run, found: Sequence[CountedOnly], other: Run) -> float:
         found: what of it is a group of the other run.
         other: the other run; what it only counted, too, is known.
     """
-    if not run.unrecorded:
+    if not run.unprofiled:
         return run.not_recorded_ns or 0.0  # of a baseline of an earlier version
-    in_both = set(_keys(other.unrecorded))
+    in_both = set(_keys(other.unprofiled))
     known = {id(each.launches) for each in found}
     return sum(
         each.duration_ns
-        for key, each in zip(_keys(run.unrecorded), run.unrecorded, strict=True)
+        for key, each in zip(_keys(run.unprofiled), run.unprofiled, strict=True)
         if id(each) not in known and key not in in_both
     )
 
@@ -105,9 +105,9 @@ def _keys_of(groups: pl.DataFrame) -> dict[int, tuple[_Kernel, _Shape]]:
     return dict(zip(groups["group"].to_list(), zip(kernels, shapes, strict=True), strict=True))
 
 
-def _keys(unrecorded: Sequence[UnrecordedLaunches]) -> list[tuple[_Kernel, _Shape]]:
-    kernels = [same_kernel_key(name) for name in texts_without_versions([each.name for each in unrecorded])]
-    return [(kernel, _shape(each.grid, each.block)) for kernel, each in zip(kernels, unrecorded, strict=True)]
+def _keys(unprofiled: Sequence[UnprofiledLaunches]) -> list[tuple[_Kernel, _Shape]]:
+    kernels = [same_kernel_key(name) for name in texts_without_versions([each.name for each in unprofiled])]
+    return [(kernel, _shape(each.grid, each.block)) for kernel, each in zip(kernels, unprofiled, strict=True)]
 
 
 def _shape(grid: Sequence[int] | None, block: Sequence[int] | None) -> _Shape:

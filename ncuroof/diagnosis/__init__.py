@@ -21,7 +21,7 @@ from ncuroof.diagnosis.wall_time import WallTime, load_parts
 from ncuroof.diagnosis.weights import (
     LEAST_TIMED_FRAC,
     UNEVEN,
-    UnrecordedLaunches,
+    UnprofiledLaunches,
     Weighting,
     of_part,
     uneven_frac,
@@ -38,7 +38,7 @@ __all__ = [
     "Selection",
     "Share",
     "Summary",
-    "UnrecordedLaunches",
+    "UnprofiledLaunches",
     "WallTime",
     "Weighting",
     "break_down",

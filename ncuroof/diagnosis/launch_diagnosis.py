@@ -287,14 +287,14 @@ def _spread(
     ids: pl.Series, table: pl.DataFrame, prefix: str, key: str, names: Sequence[str], values: Sequence[str]
 ) -> Iterator[pl.Series]:
     """Yield a column per name and value of a long table, in the kernels' order; a single value is left out of the column's name."""
-    # One pivot and one join: a join per name took a tenth of the time of a small report.
+    # One pivot and one join for all names: with a join per name this was a fifth of the queries of a small report.
     wide = ids.to_frame().join(
         table.pivot(key, index="id", values=list(values)), on="id", how="left", maintain_order="left"
     )
+    missing = {value: pl.Series([None] * len(ids), dtype=table.schema[value]) for value in values}
     is_single = len(values) == 1
     for name in names:
         for value in values:
             pivoted = name if is_single else f"{value}_{name}"
-            found = wide.get_column(pivoted, default=None)
-            column = pl.Series([None] * len(ids), dtype=table.schema[value]) if found is None else found
+            column = wide.get_column(pivoted, default=missing[value])
             yield column.alias(f"{prefix}.{name}" if is_single else f"{prefix}.{name}.{value}")

@@ -40,7 +40,7 @@ class NotRecorded:
 
 
 @dataclass(frozen=True, slots=True)
-class UnrecordedLaunches:
+class UnprofiledLaunches:
     """Counted launches of one kernel with one shape, none of which was profiled.
 
     Attributes:
@@ -72,7 +72,7 @@ class Weighting:
         foreign: reports with fewer than half of their launches in their counting run, whose wall times are left out.
         uncounted_frac: share of the GPU time in launches that no counting run counted; None if no time is known.
         timed_frac: share of the GPU time in launches of a counting run in `wall_times`; None if no time is known.
-        unrecorded: `not_recorded` by kernel and shape, the longest total time first.
+        unprofiled: `not_recorded` by kernel and shape, the longest total time first.
         steps: of each counting run, the steps that it counted, as `--step` takes them; None for the whole run.
     """
 
@@ -86,7 +86,7 @@ class Weighting:
     foreign: tuple[int, ...]
     uncounted_frac: float | None
     timed_frac: float | None
-    unrecorded: tuple[UnrecordedLaunches, ...] = ()
+    unprofiled: tuple[UnprofiledLaunches, ...] = ()
     steps: tuple[str | None, ...] = ()
 
     @property
@@ -154,20 +154,20 @@ def weigh(kernels: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> W
     has_counts = [index for index, counts in enumerate(counts_by_source) if counts is not None]
     is_unmatched = matched["weight"].is_null() & matched["source"].is_in(has_counts) & ~matched["failed"]
     total_ns = float(counted["counted_ns"].sum())
-    unrecorded = counted.join(whole, on=SAME_LAUNCH, how="anti")
+    unprofiled = counted.join(whole, on=SAME_LAUNCH, how="anti")
     return Weighting(
         # A launch that was not counted represents itself.
         weights=matched.with_columns(pl.col("n_represented", "weight").fill_null(1.0)).pipe(conform, WEIGHTS),
         n_launches=int(counted["n_counted"].sum()),
         duration_ns=total_ns,
         covered_frac=round(float(by_kernel["counted_ns"].sum()) / total_ns, 12) if total_ns else None,
-        not_recorded=_not_recorded(unrecorded),
+        not_recorded=_not_recorded(unprofiled),
         n_unmatched=int(is_unmatched.sum()),
         wall_times=wall_times,
         foreign=foreign,
         uncounted_frac=_time_frac(matched, pl.col("weight").is_null()),
         timed_frac=_time_frac(matched, pl.col("weight").is_not_null() & pl.col("source").is_in(timed)),
-        unrecorded=_unrecorded(unrecorded),
+        unprofiled=_unprofiled(unprofiled),
         steps=tuple(counts.steps for counts in counts_by_source if counts is not None),
     )
 
@@ -305,13 +305,13 @@ def _not_recorded(counted: pl.DataFrame) -> tuple[NotRecorded, ...]:
     return tuple(NotRecorded(*row) for row in by_function.iter_rows())
 
 
-def _unrecorded(counted: pl.DataFrame) -> tuple[UnrecordedLaunches, ...]:
+def _unprofiled(counted: pl.DataFrame) -> tuple[UnprofiledLaunches, ...]:
     def shape(extent: str) -> Shape:
         return as_shape(extent.split("x"))
 
     rows = counted.sort("counted_ns", "name", "grid", "block", descending=[True, False, False, False])
     return tuple(
-        UnrecordedLaunches(name, shape(grid), shape(block), n_launches, duration_ns)
+        UnprofiledLaunches(name, shape(grid), shape(block), n_launches, duration_ns)
         for name, grid, block, n_launches, duration_ns in rows.select(
             "name", "grid", "block", "n_counted", "counted_ns"
         ).iter_rows()

@@ -184,7 +184,7 @@ def expected_operators(calls: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ratio(above: str, below: str) -> pl.Expr:
-    """Return the ratio of two weighted sums over the calls where both are known; null where there are none."""
+    """Return the ratio of two weighted sums over the calls for which both are known; null without such calls."""
     is_known = pl.col(above).is_not_null() & (pl.col(below) > 0)
     over, under = ((pl.col("work_weight") * pl.col(name)).filter(is_known).sum() for name in (above, below))
     return pl.when(under > 0).then(over / under)

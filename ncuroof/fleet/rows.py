@@ -136,7 +136,7 @@ FLEET_STEPS = pl.Schema(
         "before_ns": pl.Float64(),
         "before_n_launches": pl.UInt32(),
         "change_frac": pl.Float64(),  # of the mean time of a launch
-        "noise_frac": pl.Float64(),  # a smaller change is none
+        "noise_frac": pl.Float64(),  # smaller changes are noise
         "is_comparable": pl.Boolean(),  # whether the clocks are close enough
         "is_significant": pl.Boolean(),  # comparable, and beyond chance
         "is_same_work": pl.Boolean(),  # whether both do the same FLOPs and about as many instructions, where these are known

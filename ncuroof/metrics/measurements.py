@@ -24,7 +24,7 @@ from ncuroof.metrics.launch_order import gaps_of
 from ncuroof.metrics.limiters import busiest_counters, with_limiters
 from ncuroof.metrics.lines import measure_lines
 from ncuroof.metrics.names import short_name
-from ncuroof.metrics.neighbours import add_surroundings
+from ncuroof.metrics.neighbours import add_neighbours
 from ncuroof.metrics.quantities import DEFINITION_PREFIX, CounterTable, add_quantities, top_stall
 from ncuroof.metrics.tensor import tensor_split_error
 from ncuroof.metrics.torch_ranges import range_names
@@ -165,7 +165,7 @@ def measure(
         reports,
         catalogue,
     )
-    kernels = finite(add_surroundings(kernels, work, catalogue, gaps_of(reports, counts)))
+    kernels = finite(add_neighbours(kernels, work, catalogue, gaps_of(reports, counts)))
     return Measurements(
         kernels=check(kernels.select(*KERNELS, pl.exclude(*KERNELS)), KERNELS, table="KERNELS"),
         work=check(work, WORK, table="WORK"),

@@ -48,7 +48,7 @@ _OTHER = -1.0
 _BETWEEN = "launch.is_between_products"
 
 
-def add_surroundings(
+def add_neighbours(
     kernels: pl.DataFrame, work: pl.DataFrame, catalogue: Catalogue, with_gaps: Mapping[int, Counts | None]
 ) -> pl.DataFrame:
     """Return the table with the quantities that depend on other launches: of attention, optimizers, losses, embeddings, and chains.
@@ -123,7 +123,7 @@ def _placed(source: int, counts: Counts, recorded: Collection[_Key]) -> Iterator
 
 
 def _chain(key: _Key, beside: Mapping[_Key, _Key], recorded: Collection[_Key]) -> Iterator[_Key]:
-    """Yield the unrecorded kernels on one side of a kernel, the nearest first; none twice."""
+    """Yield the unprofiled kernels on one side of a kernel, the nearest first; none twice."""
     seen: set[_Key] = set()
     while (found := beside.get(key)) is not None and found not in recorded and found not in seen:
         yield found

@@ -84,7 +84,7 @@ def test_a_baseline_knows_whether_launches_were_counted(tmp_path) -> None:
         path.write_text(json.dumps(content), encoding="utf-8")
         back = read_baseline(path)
         assert (back.is_counted, back.not_recorded_ns, back.setup.precisions) == (is_counted, None, ())
-        assert (back.unrecorded, back.steps, back.n_steps) == ((), None, None)
+        assert (back.unprofiled, back.steps, back.n_steps) == ((), None, None)
 
 
 def test_a_baseline_of_an_earlier_version_knows_how_many_failed_and_not_which(tmp_path) -> None:

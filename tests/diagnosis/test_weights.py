@@ -9,7 +9,7 @@ import pytest
 
 from ncuroof.analysis import Analysis
 from ncuroof.diagnosis.wall_time import WallTime
-from ncuroof.diagnosis.weights import NotRecorded, UnrecordedLaunches, Weighting
+from ncuroof.diagnosis.weights import NotRecorded, UnprofiledLaunches, Weighting
 from ncuroof.present.output_formats import render
 from ncuroof.reading import Reports
 from ncuroof.sidecars.counts import Counts, KernelCount
@@ -70,10 +70,10 @@ def test_what_was_counted_and_not_recorded_is_told_by_function() -> None:
     weighting = analysed(Counts(COUNTS.kernels + more)).weighting
     assert weighting is not None
     assert weighting.not_recorded == (NotRecorded("k", 8, 20_000.0), NotRecorded("out", 5, 5_000.0))
-    assert weighting.unrecorded == (
-        UnrecordedLaunches("void ns::k<4>(float)", (4, 2, 1), (64, 1, 1), 6, 15_000.0),
-        UnrecordedLaunches("left out", (1, 1, 1), (64, 1, 1), 5, 5_000.0),
-        UnrecordedLaunches("void ns::k<8>(float)", (8, 1, 1), (64, 1, 1), 2, 5_000.0),
+    assert weighting.unprofiled == (
+        UnprofiledLaunches("void ns::k<4>(float)", (4, 2, 1), (64, 1, 1), 6, 15_000.0),
+        UnprofiledLaunches("left out", (1, 1, 1), (64, 1, 1), 5, 5_000.0),
+        UnprofiledLaunches("void ns::k<8>(float)", (8, 1, 1), (64, 1, 1), 2, 5_000.0),
     )
     assert weighting.steps == (None,)
     of_steps = analysed(replace(COUNTS, steps="10")).weighting

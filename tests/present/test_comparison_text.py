@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from ncuroof.comparison import compare
-from ncuroof.diagnosis import UnrecordedLaunches
+from ncuroof.diagnosis import UnprofiledLaunches
 from ncuroof.formatting import MISSING
 from ncuroof.present.documents.comparison import comparison_document
 from ncuroof.present.page.changes import changes
@@ -139,7 +139,7 @@ def test_kernels_without_a_name_are_told_without_one() -> None:
 
 def test_the_time_of_a_counted_run_stands_beside_the_launches_that_it_is_of() -> None:
     # 3 launches profiled, for 240 of 321 that were counted: 240 x 10 µs of 2.4 + 0.9 ms
-    left = (UnrecordedLaunches("b", (1, 1, 1), (64, 1, 1), 81, 9e5),)
+    left = (UnprofiledLaunches("b", (1, 1, 1), (64, 1, 1), 81, 9e5),)
     of = {"n_represented": 80.0, "weight": 80.0}
     side = replace(run(*[launch(name, 10.0, **of) for name in "acd"]), is_counted=True)
 
@@ -149,7 +149,7 @@ def test_the_time_of_a_counted_run_stands_beside_the_launches_that_it_is_of() ->
 
     assert told(not_recorded_ns=0.0) == "after:  run · NVIDIA H200 · 240 launches (3 profiled), 2.40 ms"
     part = "after:  run · NVIDIA H200 · 240 of 321 launches (3 profiled), 2.40 ms of 3.30 ms"
-    assert told(not_recorded_ns=9e5, unrecorded=left) == part
+    assert told(not_recorded_ns=9e5, unprofiled=left) == part
     # a baseline of an earlier version knows the time alone
     assert told(not_recorded_ns=9e5) == "after:  run · NVIDIA H200 · 240 launches (3 profiled), 2.40 ms of 3.30 ms"
     failed = told(n_kernels=4, n_failed=1, failed=("x",))
@@ -157,8 +157,8 @@ def test_the_time_of_a_counted_run_stands_beside_the_launches_that_it_is_of() ->
 
 
 def test_what_was_launched_and_not_profiled_is_called_so_everywhere() -> None:
-    left = UnrecordedLaunches("b(float*, int)", (132, 1, 1), (256, 1, 1), 4, 3e5)
-    before = replace(run(launch("a")), is_counted=True, unrecorded=(left,), not_recorded_ns=3e5)
+    left = UnprofiledLaunches("b(float*, int)", (132, 1, 1), (256, 1, 1), 4, 3e5)
+    before = replace(run(launch("a")), is_counted=True, unprofiled=(left,), not_recorded_ns=3e5)
     after = replace(run(launch("a"), launch("b"), launch("c", 50.0, **{"work.fp32.flop": 9e9})), is_counted=True)
     gpus = replace(SETUP, gpus=("NVIDIA H100",)), SETUP
     for setup in (SETUP, gpus[0]):
@@ -183,13 +183,13 @@ def test_what_was_launched_and_not_profiled_is_called_so_everywhere() -> None:
         assert (line.before, line.after, line.sentence) == (MISSING, "100 µs", told.replace("b, ", ""))
     back = to_text(comparison_document(compare(after, before)))
     assert "\n  not profiled after: b, one launch, 100 µs (counted after: 4 launches, 300 µs)\n" in back
-    wide = replace(before, unrecorded=(replace(left, grid=(264, 1, 1)),))
+    wide = replace(before, unprofiled=(replace(left, grid=(264, 1, 1)),))
     assert "(counted before, in another shape: 4 launches" in to_text(comparison_document(compare(wide, after)))
 
 
 def test_what_is_added_may_have_been_counted_under_another_name() -> None:
-    left = UnrecordedLaunches("nvjet_tn", (1, 1, 1), (64, 1, 1), 4, 3e5)
-    before = replace(run(launch("a")), is_counted=True, unrecorded=(left,), not_recorded_ns=3e5)
+    left = UnprofiledLaunches("nvjet_tn", (1, 1, 1), (64, 1, 1), 4, 3e5)
+    before = replace(run(launch("a")), is_counted=True, unprofiled=(left,), not_recorded_ns=3e5)
     after = replace(run(launch("a"), launch("nvjet_nn")), is_counted=True, not_recorded_ns=3e5)
     note = "note: kernels shown as added may be among those of 300 µs that were counted under other names but not profiled before"
     assert note in to_text(comparison_document(compare(before, after))).splitlines()

@@ -285,7 +285,7 @@ class DecodedModule:
         has_lines: whether the module has line tables.
         address_by_function: load address of each function, by mangled name; empty if the report does not say.
         sources: the source files imported into the report.
-        lines: returns the line table of a function, given its mangled name and load address; empty if there is none.
+        lines: returns the line table of a function, given its mangled name and load address; empty if the report has none.
         scoreboards: returns the scoreboards of a function, given its mangled name.
 
     Raises:
@@ -368,6 +368,6 @@ class LoadedCode:
         return self._code.scoreboards(function), -1 if rest or not function else number, start
 
     def _function(self, address: int) -> tuple[bytes, int]:
-        """Return the mangled name (empty if there is none) and the load address of the function that contains an address."""
+        """Return the mangled name and the load address of the function at an address; an empty name outside of all functions."""
         index = bisect_right(self._starts, address) - 1
         return (b"", 0) if index < 0 else (self._functions[index], self._starts[index])

@@ -305,7 +305,7 @@ def _is_apart(text: str) -> bool:
 
 
 class Cells(NamedTuple):
-    """The cells of a line, as printed; the unit is empty if there is none."""
+    """The cells of a line, as printed; the unit is empty if the line has no unit."""
 
     label: str
     unit: str

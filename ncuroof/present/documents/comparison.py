@@ -113,7 +113,7 @@ def _run(run: Run) -> Document:
         "is_counted": run.is_counted,
         "not_recorded_ns": run.not_recorded_ns,
         "n_launches": int(run.groups["n_launches"].sum()),
-        "n_not_recorded": sum(each.n_launches for each in run.unrecorded),
+        "n_not_recorded": sum(each.n_launches for each in run.unprofiled),
         "steps": run.steps,
         "n_steps": run.n_steps,
         "damage": list(run.damage),

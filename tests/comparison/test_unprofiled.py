@@ -11,20 +11,20 @@ import ncuroof
 from ncuroof.comparison import Run, baseline_json, compare, judge, parse_gate, read_baseline, unclear_ns
 from ncuroof.comparison.matching import match
 from ncuroof.comparison.unprofiled import CountedOnly
-from ncuroof.diagnosis import UnrecordedLaunches
+from ncuroof.diagnosis import UnprofiledLaunches
 from tests.comparison.runs import launch, run
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
-B = UnrecordedLaunches("void ns::b(float*, int)", (132, 1, 1), (256, 1, 1), 4, 3e5)
+B = UnprofiledLaunches("void ns::b(float*, int)", (132, 1, 1), (256, 1, 1), 4, 3e5)
 """What PyTorch's profiler calls `launch("b")`."""
 
 
-def counted(side: Run, *unrecorded: UnrecordedLaunches) -> Run:
+def counted(side: Run, *unprofiled: UnprofiledLaunches) -> Run:
     return replace(
         side,
         is_counted=True,
-        unrecorded=unrecorded,
-        not_recorded_ns=sum(each.duration_ns for each in unrecorded),
+        unprofiled=unprofiled,
+        not_recorded_ns=sum(each.duration_ns for each in unprofiled),
     )
 
 
@@ -108,7 +108,7 @@ def test_what_failed_to_profile_is_told_as_failed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("unrecorded", "of_the_other", "ns"),
+    ("unprofiled", "of_the_other", "ns"),
     [
         ((B,), (), 3e5),
         ((B, replace(B, name="c", duration_ns=2e5)), (B,), 2e5),  # b was only counted in both runs
@@ -116,9 +116,9 @@ def test_what_failed_to_profile_is_told_as_failed() -> None:
     ],
 )
 def test_the_rest_of_what_was_counted_may_have_another_name(
-    unrecorded: tuple[UnrecordedLaunches, ...], of_the_other: tuple[UnrecordedLaunches, ...], ns: float
+    unprofiled: tuple[UnprofiledLaunches, ...], of_the_other: tuple[UnprofiledLaunches, ...], ns: float
 ) -> None:
-    assert unclear_ns(counted(run(named("a")), *unrecorded), (), counted(run(named("a")), *of_the_other)) == ns
+    assert unclear_ns(counted(run(named("a")), *unprofiled), (), counted(run(named("a")), *of_the_other)) == ns
 
 
 def test_of_an_earlier_baseline_all_that_was_not_profiled_may_have_another_name() -> None:
@@ -152,5 +152,5 @@ def test_a_baseline_knows_what_was_not_profiled(tmp_path: Path) -> None:
     side = replace(counted(run(named("a")), B), steps="10-12", n_steps=3)
     (tmp_path / "run.json").write_bytes(baseline_json(side))
     back = read_baseline(tmp_path / "run.json")
-    assert (back.unrecorded, back.steps, back.n_steps) == ((B,), "10-12", 3)
+    assert (back.unprofiled, back.steps, back.n_steps) == ((B,), "10-12", 3)
     assert match(back, run(named("a"), named("b"))).added == ()
