@@ -204,8 +204,8 @@ def launch_count(number: float) -> str:
 
 
 def operator(op: str) -> str:
-    """Return a comparison operator of the rules as its mathematical sign."""
-    return {">=": "≥", "<=": "≤", "not >=": "not ≥", "known >": ">", "known >=": "≥"}.get(op, op)
+    """Return a comparison operator of a decision path as its mathematical sign."""
+    return {">=": "≥", "<=": "≤", "known >": ">", "known >=": "≥"}.get(op, op)
 
 
 def extent(sizes: Iterable[int] | None) -> str:

@@ -142,8 +142,8 @@ def test_labels_are_words_of_the_field():
 
 
 def test_comparisons_of_the_rules_are_written_as_signs():
-    written = {op: formatting.operator(op) for op in (">=", "not >=", ">", "known >", "known >=")}
-    assert written == {">=": "≥", "not >=": "not ≥", ">": ">", "known >": ">", "known >=": "≥"}
+    written = {op: formatting.operator(op) for op in (">=", "<=", ">", "known >", "known >=")}
+    assert written == {">=": "≥", "<=": "≤", ">": ">", "known >": ">", "known >=": "≥"}
 
 
 def test_a_kernel_is_called_what_it_is_called():

@@ -1,61 +1,54 @@
-"""Conditions on quantities: the building blocks of the rules."""
+"""Conditions on quantities: the building blocks of the rules.
+
+A condition is text that the parser of formulas reads: "occupancy.waves >= 1", "access.l2_load_waste_frac >= 0.05 or unknown".
+"""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
 from ncuroof.errors import ProfileError
-
-_COMPARISONS: Mapping[str, tuple[Callable[[Any, float], Any], bool | None]] = {
-    "<": (operator.lt, None),
-    "<=": (operator.le, None),
-    ">": (operator.gt, None),
-    ">=": (operator.ge, None),
-    "not <": (operator.ge, True),  # at least the threshold, or missing
-    "not >": (operator.le, True),
-    "not >=": (operator.lt, True),
-    "known >": (operator.gt, False),  # above the threshold, and not missing
-    "known >=": (operator.ge, False),
-}
-"""By operator: how to compare a value with the threshold, and the answer for a missing value (None: unknown)."""
-
-_IS_MISSING = "missing"
+from ncuroof.metrics.formula import COMPARISONS, Comparison, parse_condition
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A comparison of a quantity with a threshold, or the claim that the quantity is missing."""
+    """A comparison of a quantity with a threshold, or the claim that the quantity is known or unknown.
+
+    Attributes:
+        quantity: its name.
+        op: "<", "<=", ">" or ">="; None without a threshold.
+        threshold: what the quantity is compared with; None where it only has to be known or unknown.
+        if_unknown: whether the condition holds of a missing quantity; None if that is unknown, too.
+    """
 
     quantity: str
-    op: str
+    op: str | None
     threshold: float | None
+    if_unknown: bool | None = None
 
     def __str__(self) -> str:
         """Return the condition as the rules write it."""
-        threshold = "" if self.threshold is None else f" {self.threshold:g}"
-        return f"{self.quantity} {self.op}{threshold}"
+        word = "unknown" if self.if_unknown else "known"
+        if self.op is None:
+            return f"{self.quantity} is {word}"
+        addition = {None: "", True: f" or {word}", False: f" and {word}"}[self.if_unknown]
+        return f"{self.quantity} {self.op} {self.threshold:g}{addition}"
 
     def holds(self) -> pl.Expr:
-        """Return true or false. Of a missing quantity: null, but true for "not …" and "missing", and false for "known …"."""
-        value = pl.col(self.quantity)
-        if self.threshold is None:
-            return value.is_null()
-        compare, of_missing = _COMPARISONS[self.op]
-        held: pl.Expr = compare(value, self.threshold)
-        return held if of_missing is None else held.fill_null(of_missing)
+        """Return true or false; of a missing quantity `if_unknown`, or null."""
+        return Comparison(self.op, self.if_unknown).holds(pl.col(self.quantity), self.threshold)
 
     def holds_for(self, quantities: Mapping[str, Any]) -> bool:
         """Return whether the condition holds for one kernel's quantities; false where that is unknown."""
         value = quantities.get(self.quantity)
-        if self.threshold is None:
-            return value is None
-        compare, of_missing = _COMPARISONS[self.op]
-        return bool(of_missing) if value is None else bool(compare(value, self.threshold))
+        if value is None:
+            return bool(self.if_unknown)
+        return not self.if_unknown if self.op is None else bool(COMPARISONS[self.op](value, self.threshold))
 
 
 def all_hold(all_of: Iterable[Condition], any_of: Sequence[Condition] = ()) -> pl.Expr:
@@ -64,20 +57,24 @@ def all_hold(all_of: Iterable[Condition], any_of: Sequence[Condition] = ()) -> p
     return pl.all_horizontal(*(condition.holds() for condition in all_of), *alternatives)
 
 
-def read_conditions(entries: Iterable[Mapping[str, Any]]) -> tuple[Condition, ...]:
-    """Return the conditions that entries of `profiles/rules.toml` and `profiles/rules/` state (see `read_condition`)."""
-    return tuple(map(read_condition, entries))
-
-
-def read_condition(entry: Mapping[str, Any]) -> Condition:
-    """Return the condition that one of these entries states.
+def read_conditions(texts: Sequence[str]) -> tuple[Condition, ...]:
+    """Return the conditions of a list in `profiles/rules.toml` or `profiles/rules/`.
 
     Raises:
-        ProfileError: the comparison operator is unknown.
+        ProfileError: it is no list, or an entry is no condition.
     """
-    op = entry["op"]
-    if op == _IS_MISSING:
-        return Condition(entry["quantity"], op, None)
-    if op not in _COMPARISONS:
-        raise ProfileError(f"rules.toml: comparison {op!r} is not one of {', '.join(_COMPARISONS)}, {_IS_MISSING}")
-    return Condition(entry["quantity"], op, float(entry["threshold"]))
+    if not isinstance(texts, (list, tuple)):
+        raise ProfileError(f"expected a list of conditions, found {texts!r}")
+    return tuple(map(read_condition, texts))
+
+
+def read_condition(text: str) -> Condition:
+    """Return the condition that a text states.
+
+    Raises:
+        ProfileError: the text is not a condition.
+    """
+    if not isinstance(text, str):
+        raise ProfileError(f"expected a condition, such as 'occupancy.waves >= 1', found {text!r}")
+    quantity, comparison, threshold = parse_condition(text)
+    return Condition(quantity, comparison.op, threshold, comparison.if_unknown)

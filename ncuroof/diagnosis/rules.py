@@ -5,7 +5,7 @@ Findings share what would else be stated twice: bases, kernels with a name, one 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -168,7 +168,7 @@ def load_rules() -> Rules:
     """
     with profile_file(_FILE) as raw:
         return Rules(
-            nodes=tuple(_node(entry) for entry in raw["node"]),
+            nodes=tuple(read_entries(_FILE, "node", _by_id(raw["node"]), _node).values()),
             verdicts={name: Described(**entry) for name, entry in raw["verdict"].items()},
             latency_causes=tuple(map(_latency_cause, raw["latency_cause"])),
             findings=read_entries(_FILE, "finding", complete_findings(raw), read_finding),
@@ -190,9 +190,16 @@ def load_rules() -> Rules:
         )
 
 
-def _node(entry: Mapping[str, Any]) -> Node:
-    fields = {name: value for name, value in entry.items() if name not in ("quantity", "op", "threshold")}
-    return Node(**fields, condition=read_condition(entry))
+def _by_id(nodes: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    return {node["id"]: node for node in nodes}
+
+
+def _node(_: str, entry: Mapping[str, Any]) -> Node:
+    fields = {name: value for name, value in entry.items() if name != "condition"}
+    condition = read_condition(entry["condition"])
+    if condition.op is None:
+        raise ProfileError(f"expected a comparison with a number, found {str(condition)!r}")
+    return Node(**fields, condition=condition)
 
 
 def _latency_cause(entry: Mapping[str, str]) -> LatencyCause:

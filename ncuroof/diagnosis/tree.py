@@ -94,8 +94,10 @@ def _follow(nodes: Sequence[Node], answers: pl.DataFrame) -> tuple[dict[str, pl.
 _ASKED = {name: PATH[name] for name in ("node", "quantity", "op", "threshold")}
 
 
-def _asked(node: Node) -> tuple[str, str, str, float | None]:
-    return node.id, node.condition.quantity, node.condition.op, node.condition.threshold
+def _asked(node: Node) -> tuple[str, str, str | None, float | None]:
+    """Return a row of _ASKED. "known >" stands there for a comparison whose answer is no where the quantity is missing."""
+    asked = node.condition
+    return node.id, asked.quantity, f"known {asked.op}" if asked.if_unknown is False else asked.op, asked.threshold
 
 
 def nearest_flips(judged: pl.DataFrame, rules: Rules) -> pl.DataFrame:

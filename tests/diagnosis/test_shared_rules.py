@@ -52,15 +52,15 @@ def test_variants_of_a_base_come_before_those_of_its_finding() -> None:
 def test_the_stall_of_a_finding_stands_wherever_its_base_asks_for_it() -> None:
     bases = {
         "stall": {
-            "when": [{"quantity": "stalls.$stall", "threshold": 0.3}],
+            "when": ["stalls.$stall >= 0.3"],
             "gain": {"default": "{stalls.$stall} * 2 - {stalls.$stall}"},
         },
         "wait": {"base": "stall", "stall": "wait"},
     }
     of_wait = completed({"base": "wait"}, bases)
-    assert of_wait["when"] == [{"quantity": "stalls.wait", "threshold": 0.3}]
+    assert of_wait["when"] == ["stalls.wait >= 0.3"]
     assert of_wait["gain"] == {"default": "{stalls.wait} * 2 - {stalls.wait}"}
-    assert completed({"base": "wait", "stall": "drain"}, bases)["when"][0]["quantity"] == "stalls.drain"
+    assert completed({"base": "wait", "stall": "drain"}, bases)["when"] == ["stalls.drain >= 0.3"]
     with pytest.raises(ProfileError, match="stall"):
         completed({"base": "stall"}, bases)
 
@@ -131,19 +131,48 @@ def test_a_reference_to_nothing_is_reported_with_its_file(tmp_path: Path, monkey
         load_rules.__wrapped__()
 
 
-def test_a_fault_in_a_finding_is_reported_with_its_file_and_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+_WRONG_FINDING = '[finding.wrong]\ntitle = "Wrong"\nverdicts = []\nevidence = []\nadvice = "None."\n'
+_WRONG_NODE = '[[node]]\nid = "wrong"\nquestion = "?"\nyes = "ran"\nno = "ran"\nunknown = "ran"\n'
+
+
+@pytest.mark.parametrize(
+    ("file", "added", "said"),
+    [
+        (
+            "rules/dram.toml",
+            _WRONG_FINDING + 'when = ["duration_ns > x"]',
+            r"finding\.wrong: condition 'duration_ns > x': expected a number, found 'x'",
+        ),
+        (
+            "rules/dram.toml",
+            _WRONG_FINDING + 'when_any = "duration_ns > 1"',
+            r"finding\.wrong: expected a list of conditions, found 'duration_ns > 1'",
+        ),
+        (
+            "rules/dram.toml",
+            _WRONG_FINDING + "when = [1]",
+            r"finding\.wrong: expected a condition, such as 'occupancy\.waves >= 1', found 1",
+        ),
+        (
+            "rules/dram.toml",
+            '[caveat.wrong]\ndoc = "Wrong"\nwhen = ["duration_ns"]',
+            r"caveat\.wrong: condition 'duration_ns': expected a comparison, .* found its end",
+        ),
+        (
+            "rules.toml",
+            _WRONG_NODE + 'condition = "duration_ns is known"',
+            r"node\.wrong: expected a comparison with a number, found 'duration_ns is known'",
+        ),
+    ],
+)
+def test_a_fault_in_a_condition_is_reported_with_its_file_and_entry(
+    file: str, added: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(PROFILES, tmp_path, dirs_exist_ok=True)
-    changed = tmp_path / "rules" / "dram.toml"
-    changed.write_text(
-        changed.read_text(encoding="utf-8")
-        + '[finding.wrong]\ntitle = "Wrong"\nverdicts = []\nevidence = []\nadvice = "None."\n'
-        + 'when = [{ quantity = "duration_ns", op = "=>", threshold = 1 }]\n',
-        encoding="utf-8",
-    )
+    changed = tmp_path / file
+    changed.write_text(f"{changed.read_text(encoding='utf-8')}\n{added}\n", encoding="utf-8")
     monkeypatch.setattr(resources, "folder", lambda _: tmp_path)
-    with pytest.raises(ProfileError, match=r"^rules/dram\.toml: finding\.wrong: comparison '=>' is not one of "):
+    with pytest.raises(ProfileError, match=rf"^{file}: {said}$"):
         load_rules.__wrapped__()
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncuroof.errors import ProfileError
-from ncuroof.metrics.formula import parse, sum_of, sum_of_known
+from ncuroof.metrics.formula import Comparison, parse, parse_condition, sum_of, sum_of_known
 
 FRAME = pl.DataFrame({"a__x.sum": [6.0, None, 0.0], "b__y": [3.0, 3.0, 0.0], "time": [2.0, 2.0, 2.0]})
 
@@ -80,11 +80,18 @@ def test_ceil_and_bounds() -> None:
         ("b__y <= 0", [False, False, True]),
         ("a__x.sum >= 0", [True, False, True]),  # null is not known to be
         ("a__x.sum < 6", [False, False, True]),
-        ("a__x.sum known", [True, False, True]),
-        ("a__x.sum / b__y known", [True, False, False]),
-        ("b__y > 2 and a__x.sum known", [True, False, False]),
-        ("a__x.sum known and b__y > 2", [True, False, False]),
+        ("a__x.sum is known", [True, False, True]),
+        ("a__x.sum / b__y is known", [True, False, False]),
+        ("b__y > 2 and a__x.sum is known", [True, False, False]),
+        ("a__x.sum is known and b__y > 2", [True, False, False]),
         ("a__x.sum - b__y > 2 * 1", [True, False, False]),
+        ("a__x.sum is unknown", [False, True, False]),
+        ("a__x.sum >= 1 or unknown", [True, True, False]),
+        ("a__x.sum >= 0 and known", [True, False, True]),
+        ("a__x.sum < 6 or unknown and b__y > 2", [False, True, False]),
+        ("a__x.sum >= 0 and known and b__y > 2", [True, False, False]),
+        ("never__collected is unknown", [True, True, True]),
+        ("never__collected > a__x.sum or unknown", [True, True, True]),
     ],
 )
 def test_a_condition_that_does_not_hold_or_is_not_known_gives_null(condition: str, holds: list[bool]) -> None:
@@ -94,24 +101,34 @@ def test_a_condition_that_does_not_hold_or_is_not_known_gives_null(condition: st
 def test_a_condition_holds_for_all_of_its_sum_and_for_its_argument_alone() -> None:
     assert evaluate("1 + {time} if b__y > 2") == [3.0, 3.0, None]
     assert evaluate("1 + max({time}, 7 if b__y > 2)") == [8.0, 8.0, 3.0]
-    assert evaluate("1 + sum(7 if b__y > 2 and a__x.sum known, {time})") == [10.0, 3.0, 3.0]
+    assert evaluate("1 + sum(7 if b__y > 2 and a__x.sum is known, {time})") == [10.0, 3.0, 3.0]
     assert evaluate("2 * ({time} if b__y > 2)") == [4.0, 4.0, None]
 
 
 def test_a_condition_on_what_is_absent_makes_the_value_absent() -> None:
-    for condition in ("never__collected > 1", "1 < never__collected", "never__collected known", "{gone.too} known"):
+    for condition in ("never__collected > 1", "1 < never__collected and known", "{gone.too} is known"):
         assert evaluate(f"{{time}} if {condition}") is None
         assert evaluate(f"max(1, {{time}} if {condition})") == [1.0]
 
 
 def test_a_formula_names_what_its_conditions_read() -> None:
-    formula = parse("1 if a__x.sum > {time} and known__too known")
+    formula = parse("1 if a__x.sum > {time} and known__too is known")
     assert formula.counters == {"a__x.sum", "known__too"}
     assert formula.quantities == {"time"}
 
 
 @pytest.mark.parametrize(
-    "text", ["1 if", "1 if 2", "1 if 2 >", "1 if 2 > 1 if 3 > 1", "1 and 2 > 1", "1 if 2 + 1", "1 < 2", "known"]
+    "text",
+    [
+        *("1 if", "1 if 2", "1 if 2 >", "1 if 2 > 1 if 3 > 1", "1 and 2 > 1", "1 if 2 + 1", "1 < 2", "known"),
+        *(
+            "1 if 2 is",
+            "1 if 2 > 1 or",
+            "1 if 2 > 1 or 3 > 1",
+            "1 if 2 is known or unknown",
+            "1 if 2 > 1 and known known",
+        ),
+    ],
 )
 def test_malformed_condition_is_refused(text: str) -> None:
     with pytest.raises(ProfileError, match="formula"):
@@ -121,14 +138,52 @@ def test_malformed_condition_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("{a} if {b} {known}", "expected a comparison or 'known', found 'known'"),  # a quantity of that name is no word
-        ("{a} if {b}", "expected a comparison or 'known', found its end"),
+        ("{a} if {b} is {known}", "expected 'known' or 'unknown', found 'known'"),  # a quantity of that name is no word
+        ("{a} if {b}", "expected a comparison, 'is known' or 'is unknown', found its end"),
+        ("{a} if {b} > 1 or {c} > 1", "expected 'unknown', found 'c'"),
         ("{a} if ({b} > 1)", "expected '\\)', found '>'"),
     ],
 )
 def test_what_a_condition_lacks_is_named(text: str, found: str) -> None:
     with pytest.raises(ProfileError, match=found):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("occupancy.waves >= 1", ("occupancy.waves", Comparison(">=", None), 1.0)),
+        ("utilisation.known_lead <= -0.1", ("utilisation.known_lead", Comparison("<=", None), -0.1)),
+        ("duration_ns<2e4 or unknown", ("duration_ns", Comparison("<", True), 2e4)),
+        ("duration_ns > 0 and known", ("duration_ns", Comparison(">", False), 0.0)),
+        ("duration_ns is unknown", ("duration_ns", Comparison(None, True), None)),
+        ("duration_ns is known", ("duration_ns", Comparison(None, False), None)),
+    ],
+)
+def test_a_condition_of_the_rules_compares_one_name_with_one_number(
+    text: str, read: tuple[str, Comparison, float | None]
+) -> None:
+    assert parse_condition(text) == read
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", "expected the name of a quantity, found its end"),
+        ("{duration_ns} > 1", "expected the name of a quantity, found 'duration_ns'"),
+        ("1 < duration_ns", "expected the name of a quantity, found '1'"),
+        ("duration_ns", "expected a comparison, 'is known' or 'is unknown', found its end"),
+        ("duration_ns => 1", "cannot read ' => 1'"),
+        ("duration_ns not < 1", "expected a comparison, 'is known' or 'is unknown', found 'not'"),
+        ("duration_ns > occupancy.waves", "expected a number, found 'occupancy.waves'"),
+        ("duration_ns > 1 or occupancy.waves > 1", "expected 'unknown', found 'occupancy.waves'"),
+        ("duration_ns > 1 and occupancy.waves > 1", "stray 'and'"),
+        ("duration_ns is missing", "expected 'known' or 'unknown', found 'missing'"),
+    ],
+)
+def test_what_is_wrong_with_a_condition_of_the_rules_is_named(text: str, found: str) -> None:
+    with pytest.raises(ProfileError, match=rf"^condition {text!r}: {found}$"):
+        parse_condition(text)
 
 
 @pytest.mark.parametrize(

@@ -18,8 +18,6 @@ from ncuroof.metrics.families import USER, load_families
 from ncuroof.present.sentences.collect_options import collect_options
 
 _YES, _NO, _NOT_KNOWN = "yes", "no", "not known"
-_ALWAYS_ANSWERED = ("not ", "known ", "missing")
-"""Prefixes of comparison operators that give yes or no for a missing quantity, too."""
 
 
 def finding_lines(name: str) -> Iterator[str]:
@@ -159,7 +157,7 @@ def answers_by_target(node: Node, nodes: Sequence[Node]) -> dict[str, list[str]]
 
 def _can_be_missing(node: Node, nodes: Sequence[Node]) -> bool:
     """Return whether the quantity of a question can be missing: unless every question that leads to it proves it known."""
-    if node.condition.op.startswith(_ALWAYS_ANSWERED):
+    if node.condition.if_unknown is not None:
         return False
     before = [parent for parent in nodes if node.id in (parent.yes, parent.no, parent.unknown)]
     return not before or not all(_settles(parent, node) for parent in before)
@@ -169,13 +167,14 @@ def _settles(parent: Node, node: Node) -> bool:
     """Return whether reaching `node` through `parent` proves its quantity known; only a question about the same quantity can."""
     if parent.condition.quantity != node.condition.quantity:
         return False
-    if parent.condition.op.startswith(_ALWAYS_ANSWERED):
-        return parent.condition.op.startswith("known") and parent.no != node.id
+    if (if_unknown := parent.condition.if_unknown) is not None:
+        return node.id != (parent.yes if if_unknown else parent.no)
     return parent.unknown != node.id
 
 
 def condition(asked: Condition) -> str:
-    """Return a condition as text: "occupancy.waves ≥ 1"."""
-    if asked.threshold is None:
-        return f"{asked.quantity} is missing"
-    return f"{asked.quantity} {formatting.operator(asked.op)} {asked.threshold:g}"
+    """Return a condition as text: "occupancy.waves ≥ 1", or "occupancy.waves ≥ 1 or unknown"."""
+    if asked.op is None:
+        return str(asked)
+    addition = " or unknown" if asked.if_unknown else ""
+    return f"{asked.quantity} {formatting.operator(asked.op)} {asked.threshold:g}{addition}"

@@ -74,7 +74,8 @@ def methods(document: Record, rules: Rules) -> Methods:
 
 def _condition(condition: Condition) -> str:
     unit = quantity_unit(condition.quantity)
-    return f"{condition.quantity} {formatting.operator(condition.op)} {formatting.threshold(condition.threshold, unit)}"
+    op = formatting.operator(condition.op or "")
+    return f"{condition.quantity} {op} {formatting.threshold(condition.threshold, unit)}"
 
 
 def _ceiling(ceiling: Record, names: Sequence[str], view: View) -> tuple[str, str, str, str, str]:
