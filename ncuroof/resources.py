@@ -24,6 +24,8 @@ _Entry = TypeVar("_Entry")
 _FAULTS = (AttributeError, KeyError, TypeError, ValueError, re.error)
 """What reading a file fails with where a key is missing or of the wrong type."""
 
+_LINE_END = re.compile(r"\s*\n\s*")
+
 _HINT = "reinstall, or fix your change"
 
 
@@ -127,6 +129,9 @@ def _file_with(name: str, table: str, entry: str) -> str:
 def read_profile(name: str) -> dict[str, Any]:
     """Return the parsed file `name` of `profiles/`; a long one goes on in a folder: `rules.toml` in `rules/*.toml`.
 
+    A text in several lines is one paragraph: where a line ends, one space stands in place of the line break and the whitespace
+    around it, and none where the text begins or ends.
+
     Raises:
         ProfileError: a file is not valid TOML, or two have the same entry.
     """
@@ -134,7 +139,16 @@ def read_profile(name: str) -> dict[str, Any]:
     content = read_toml(first[1])
     for where, path in more:
         _join(content, read_toml(path), where=where)
-    return content
+    return {name: _folded(value) for name, value in content.items()}
+
+
+def _folded(value: Any) -> Any:
+    """Return a value of a TOML file whose texts are in one line each."""
+    if isinstance(value, str):
+        return _LINE_END.sub(" ", value).strip() if "\n" in value else value
+    if isinstance(value, dict):
+        return {key: _folded(each) for key, each in value.items()}
+    return [_folded(each) for each in value] if isinstance(value, list) else value
 
 
 def _join(content: dict[str, Any], more: Mapping[str, Any], *, where: str) -> None:

@@ -44,3 +44,16 @@ def test_what_another_file_says_already_is_named_with_the_second_file(profiles: 
 def test_a_file_without_a_folder_is_all_there_is(profiles: Path) -> None:
     (profiles / "order.toml").write_text("first = 1\n", encoding="utf-8")
     assert read_profile("order.toml") == {"first": 1}
+
+
+def test_a_text_in_several_lines_is_one_paragraph(profiles: Path) -> None:
+    (profiles / "rules" / "more.toml").write_text(
+        '[finding.b]\nadvice = """\n  Load 16 bytes\n  per thread  (float4),\n\n\tor less.\n"""\n'
+        'lines = ["""a\nb"""]\nname = "  two  spaces "\n',
+        encoding="utf-8",
+    )
+    assert read_profile("rules.toml")["finding"]["b"] == {
+        "advice": "Load 16 bytes per thread  (float4), or less.",
+        "lines": ["a b"],
+        "name": "  two  spaces ",
+    }
