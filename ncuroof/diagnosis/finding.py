@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import cache
 from typing import Any
 
 import polars as pl
 
 from ncuroof.diagnosis.conditions import Condition, read_conditions
+from ncuroof.errors import ProfileError
 from ncuroof.metrics.families import LIBRARY, USER, lineage
 from ncuroof.metrics.formula import Formula, parse
 from ncuroof.metrics.names import matches
@@ -25,6 +27,18 @@ _ROUNDING = 1.001
 """A gain that exceeds the recoverable time by less than this factor counts as equal."""
 
 _pattern = cache(re.compile)
+
+
+class Rank(Enum):
+    """Where a finding stands among the findings of a kernel, before any comparison of what they save; first to last."""
+
+    OVERRIDES = "overrides"
+    """Before all others, and no gain of the kernel is reported."""
+    FIRST = "first"
+    """Before all others that have a gain."""
+    CAUSE = "cause"
+    GENERAL = "general"
+    """Advice about a busy unit whatever the cause: after the causes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +67,7 @@ class Finding:
         removes_launch: the fix removes the whole launch.
         needs_more_work: the gain is per unit of work: it takes more work per launch, or the same work in smaller blocks. Launch
             overhead, which more work per launch outweighs, does not bound it.
-        is_general: advice about a busy unit whatever the cause; ranks after the causes.
-        overrides_gains: comes before all other findings, and no gain of the kernel is reported.
-        stands_first: comes before all other findings that have a gain.
+        rank: where it stands among the findings of a kernel; one that removes the whole launch stands first unless it overrides.
         severity: used where the gain is unknown.
         advice: what to do, by the kernel's family and what else is known of the kernel.
         lines: `by_line` measures that locate it in the source; the first one that is known is used.
@@ -82,9 +94,7 @@ class Finding:
     removes_work: bool
     removes_launch: bool
     needs_more_work: bool
-    is_general: bool
-    overrides_gains: bool
-    stands_first: bool
+    rank: Rank
     severity: str
     advice: Advice
     lines: tuple[str, ...]
@@ -119,7 +129,7 @@ def read_finding(name: str, entry: Mapping[str, Any]) -> Finding:
 
     Raises:
         KeyError: the entry lacks its title, verdicts, advice or evidence.
-        ProfileError: a formula or a condition is malformed.
+        ProfileError: a formula, a condition or the rank is malformed.
     """
     by_family = {USER: entry["advice"]} | {
         key.removeprefix("advice_"): text for key, text in entry.items() if key.startswith("advice_")
@@ -146,14 +156,20 @@ def read_finding(name: str, entry: Mapping[str, Any]) -> Finding:
         removes_work=entry.get("removes_work", False),
         removes_launch=entry.get("removes_launch", False),
         needs_more_work=entry.get("needs_more_work", False),
-        is_general=entry.get("is_general", False),
-        overrides_gains=entry.get("overrides_gains", False),
-        stands_first=entry.get("stands_first", False),
+        rank=_rank(entry.get("rank", Rank.CAUSE.value)),
         severity=entry.get("severity", "medium"),
         advice=Advice(by_family, variants, asks_to_collect=entry.get("asks_to_collect", False)),
         lines=tuple(entry.get("lines", ())),
         evidence=tuple(entry["evidence"]),
     )
+
+
+def _rank(name: str) -> Rank:
+    try:
+        return Rank(name)
+    except ValueError:
+        wanted = ", ".join(rank.value for rank in Rank)
+        raise ProfileError(f"rank: expected one of {wanted}, found {name!r}") from None
 
 
 def _variant(entry: Mapping[str, Any]) -> Variant:

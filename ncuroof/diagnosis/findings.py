@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from ncuroof.diagnosis.conditions import all_hold
-from ncuroof.diagnosis.finding import DEFAULT, Finding
+from ncuroof.diagnosis.finding import DEFAULT, Finding, Rank
 from ncuroof.diagnosis.rules import LatencyCause, Rules
 from ncuroof.enums import Verdict
 from ncuroof.metrics.formula import Formula
@@ -21,8 +21,11 @@ COMPUTE_UNITS = ("fp64", "tensor", "fp32", "fp16", "xu", "alu", "lsu", "issue")
 _STALL = "stall"
 _RANK, _OF_LIMITER = "rank", "is_of_limiter"
 _WORTH, _IS_LARGEST = "worth_ns", "is_largest"
-_OVERRIDES, _FIRST, _NAMES_LIMITER, _CAUSE, _GENERAL = range(5)
-"""Ranks that order the findings of a kernel, lowest first."""
+_PLACES = {Rank.OVERRIDES: 0, Rank.FIRST: 1, Rank.CAUSE: 3, Rank.GENERAL: 4}
+"""What orders the findings of a kernel, lowest first, by their rank."""
+
+_NAMES_LIMITER = 2
+"""Place of the cause that names a latency-bound kernel's limiter: before the other causes."""
 
 NAMED_GAIN = "limiter.latency_gain_frac"
 """Share of the duration that fixing the cause named by a latency-bound kernel's limiter saves at most; null where not known."""
@@ -102,7 +105,7 @@ def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     ranked = table.with_columns(_outweighing(rules).alias(_RANK))
     order = {"id": False, _RANK: False, "gain_ns": True, _OF_LIMITER: True}
     ordered = ranked.sort(*order, descending=list(order.values()), nulls_last=True, maintain_order=True)
-    is_overridden = (pl.col(_RANK) == _OVERRIDES).any().over("id")
+    is_overridden = (pl.col(_RANK) == _PLACES[Rank.OVERRIDES]).any().over("id")
     with_valid_gains = ordered.with_columns(pl.when(~is_overridden).then("gain_ns"))
     return _tell_most_worth(with_valid_gains).pipe(conform, FINDINGS).collect()
 
@@ -113,11 +116,12 @@ def _outweighing(rules: Rules) -> pl.Expr:
     A general finding that saves far more (`Rules.outweighs`) than any cause of the kernel ranks as a cause; a cause that is not the
     best one, and saves far less than a general finding, ranks as general.
     """
-    is_general, gain = pl.col(_RANK) == _GENERAL, pl.col("gain_ns")
+    cause, general = _PLACES[Rank.CAUSE], _PLACES[Rank.GENERAL]
+    is_general, gain = pl.col(_RANK) == general, pl.col("gain_ns")
     best_cause_ns, best_general_ns = (gain.filter(which).max().over("id") for which in (~is_general, is_general))
     outweighs = is_general & (gain > rules.outweighs * best_cause_ns)
-    is_outweighed = (pl.col(_RANK) == _CAUSE) & (gain < best_cause_ns) & (rules.outweighs * gain < best_general_ns)
-    return pl.when(outweighs).then(_CAUSE).when(is_outweighed).then(_GENERAL).otherwise(_RANK)
+    is_outweighed = (pl.col(_RANK) == cause) & (gain < best_cause_ns) & (rules.outweighs * gain < best_general_ns)
+    return pl.when(outweighs).then(cause).when(is_outweighed).then(general).otherwise(_RANK)
 
 
 def _tell_most_worth(findings: pl.LazyFrame) -> pl.LazyFrame:
@@ -130,8 +134,8 @@ def _tell_most_worth(findings: pl.LazyFrame) -> pl.LazyFrame:
     profiled with, are in doubt, and what is computed has to be right before it is made faster. Each window over a kernel is a step
     of its own: polars 1.30 cannot nest them.
     """
-    is_in_doubt = ((pl.col(_RANK) == _FIRST) & pl.col("gain_ns").is_null()).any().over("id")
-    is_cause = pl.col(_RANK) != _GENERAL
+    is_in_doubt = ((pl.col(_RANK) == _PLACES[Rank.FIRST]) & pl.col("gain_ns").is_null()).any().over("id")
+    is_cause = pl.col(_RANK) != _PLACES[Rank.GENERAL]
     has_cause = (is_cause & pl.col("gain_ns").is_not_null()).any().over("id")
     is_largest = (pl.col(_WORTH) >= _TIE * pl.col(_WORTH).max().over("id")).fill_null(value=False)
     is_first = pl.col(_IS_LARGEST).cum_sum().over("id") == 1
@@ -227,17 +231,14 @@ def _rows(diagnosed: pl.LazyFrame, finding: Finding, rules: Rules, known: frozen
 
 def _rank(finding: Finding, rules: Rules) -> pl.Expr:
     """Return the rank: overrides the rest, stands first, names a latency-bound kernel's limiter, another cause, or general."""
-    if finding.overrides_gains:
-        return pl.lit(_OVERRIDES, pl.Int32)
-    if finding.removes_launch or finding.stands_first:
-        return pl.lit(_FIRST, pl.Int32)
+    rank = Rank.FIRST if finding.removes_launch and finding.rank is not Rank.OVERRIDES else finding.rank
+    if rank in {Rank.OVERRIDES, Rank.FIRST}:
+        return pl.lit(_PLACES[rank], pl.Int32)
     groups = {finding.group, *(rules.findings[name].group for name in finding.covers)}
     names = {cause.limiter for cause in rules.latency_causes if cause.finding in groups}
     limiters = _reasons(finding) if _STALL in names else sorted(names)
     names_limiter = (pl.col("verdict") == Verdict.LATENCY.value) & pl.col("limiter").is_in(limiters)
-    return (
-        pl.when(names_limiter).then(_NAMES_LIMITER).otherwise(_GENERAL if finding.is_general else _CAUSE).cast(pl.Int32)
-    )
+    return pl.when(names_limiter).then(_NAMES_LIMITER).otherwise(_PLACES[rank]).cast(pl.Int32)
 
 
 def _covering(finding: Finding, rules: Rules) -> list[str]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from ncuroof.diagnosis.finding import Rank
 from ncuroof.diagnosis.rules import load_rules
 from ncuroof.diagnosis.weights import UNEVEN
 from ncuroof.enums import Verdict
@@ -216,7 +217,7 @@ def _found(findings: pl.DataFrame) -> pl.DataFrame:
 
     They are where a finding stands first and has no gain.
     """
-    doubts = [finding.id for finding in load_rules().findings.values() if finding.stands_first]
+    doubts = [finding.id for finding in load_rules().findings.values() if finding.rank is Rank.FIRST]
     is_doubt = pl.col("finding").is_in(doubts) & pl.col("gain_ns").is_null()
     return findings.group_by("id").agg(
         pl.col("gain_ns").max().alias("largest_gain_ns"), is_doubt.any().alias("is_in_doubt")

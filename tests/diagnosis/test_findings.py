@@ -11,7 +11,7 @@ import ncuroof
 from ncuroof.diagnosis import diagnose, load_rules, unit_weights
 from ncuroof.diagnosis.conditions import Condition
 from ncuroof.diagnosis.finding import Finding
-from ncuroof.diagnosis.findings import _CAUSE, _GENERAL, _outweighing, add_firing, add_latency_limiter, collect_findings
+from ncuroof.diagnosis.findings import _PLACES, _outweighing, add_firing, add_latency_limiter, collect_findings
 from ncuroof.metrics import load_catalogue, measure
 from ncuroof.metrics.limiters import SENDS
 from ncuroof.present.explanations.meanings import quantity_label
@@ -402,7 +402,7 @@ def test_what_is_general_stands_first_only_where_it_outweighs_the_causes(lost_fr
     ],
 )
 def test_a_cause_that_saves_little_stands_behind_the_general_finding(gains: list, ranks: list[str]) -> None:
-    names = {"cause": _CAUSE, "general": _GENERAL}
+    names = {rank.value: place for rank, place in _PLACES.items()}
     given = [names[name] for name in ("cause", "cause", "general", "cause")]
     findings = pl.DataFrame({"id": 0, "rank": given, "gain_ns": gains})
     assert findings.select(_outweighing(RULES)).to_series().to_list() == [names[name] for name in ranks]

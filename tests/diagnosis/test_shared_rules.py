@@ -150,6 +150,11 @@ _WRONG_NODE = '[[node]]\nid = "wrong"\nquestion = "?"\nyes = "ran"\nno = "ran"\n
         ),
         (
             "rules/dram.toml",
+            _WRONG_FINDING + 'rank = "last"',
+            r"finding\.wrong: rank: expected one of overrides, first, cause, general, found 'last'",
+        ),
+        (
+            "rules/dram.toml",
             _WRONG_FINDING + "when = [1]",
             r"finding\.wrong: expected a condition, such as 'occupancy\.waves >= 1', found 1",
         ),
@@ -165,7 +170,7 @@ _WRONG_NODE = '[[node]]\nid = "wrong"\nquestion = "?"\nyes = "ran"\nno = "ran"\n
         ),
     ],
 )
-def test_a_fault_in_a_condition_is_reported_with_its_file_and_entry(
+def test_a_fault_in_an_entry_is_reported_with_its_file_and_name(
     file: str, added: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(PROFILES, tmp_path, dirs_exist_ok=True)

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from ncuroof.diagnosis import load_rules
-from ncuroof.diagnosis.finding import Advice, Variant
+from ncuroof.diagnosis.finding import Advice, Rank, Variant
 from ncuroof.diagnosis.findings import add_firing, collect_findings
 from ncuroof.metrics.families import families_of
 from ncuroof.metrics.names import matches
@@ -110,7 +110,7 @@ def test_tensor_cores_do_not_shorten_the_time_in_which_no_block_runs() -> None:
 def test_threads_that_may_have_left_their_work_undone_promise_nothing() -> None:
     rule = RULES.findings["alike_threads"]
     assert not rule.gain_by_limiter
-    assert rule.stands_first
+    assert rule.rank is Rank.FIRST
 
 
 # ---- where a finding fires --------------------------------------------------------------------------------------------------
