@@ -60,6 +60,7 @@ pages: $(READY)  ## write again what docs/ and README.md take from profiles/, fi
 	$(RUN)/python -m tools.quantity_pages
 	$(RUN)/python -m tools.column_page
 	$(RUN)/python -m tools.latency_causes
+	$(RUN)/python -m tools.recording_page
 	$(RUN)/python -m tools.demo_summary
 	$(RUN)/python fixtures/suite/suite_page.py
 

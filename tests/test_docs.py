@@ -20,7 +20,7 @@ from ncuroof.ncu.settings import load_settings
 from ncuroof.present.explanations.explain import explain
 from ncuroof.resources import read_profile, read_toml
 from tests.cli.running import run_main
-from tools import column_page, demo_summary, latency_causes, quantity_pages
+from tools import column_page, demo_summary, latency_causes, quantity_pages, recording_page
 from tools.counter_availability import FILE, load_availability
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -37,6 +37,11 @@ def test_the_pages_of_quantities_are_fresh() -> None:
 
 def test_the_page_of_columns_is_fresh() -> None:
     assert (ROOT / "docs/columns.md").read_text(encoding="utf-8") == column_page.page(), "run make pages"
+
+
+@pytest.mark.skipif(not demo_summary.REPORT.exists(), reason="the recordings are not in this checkout")
+def test_the_page_of_recordings_is_fresh() -> None:
+    assert recording_page.FILE.read_text(encoding="utf-8") == recording_page.page(), "run make pages"
 
 
 def test_the_causes_of_latency_are_listed_in_the_order_in_which_they_are_tried() -> None:
