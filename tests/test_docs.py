@@ -138,6 +138,8 @@ def test_a_counter_is_there_absent_or_not_known() -> None:
     assert availability.has("dram__bytes_op_read", 120) is True
     assert availability.has("dram__bytes_op_read", 90) is False
     assert availability.has("inst_executed", 120) is None
+    with pytest.raises(errors.ProfileError, match="nothing says which architectures have l1tex__unheard_of"):
+        availability.has("l1tex__unheard_of", 90)
 
 
 # ---- what a number does not count -------------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
+from ncuroof.errors import ProfileError
 from ncuroof.metrics import Catalogue, load_catalogue
 from ncuroof.resources import folder, read_toml
 
@@ -64,6 +65,19 @@ class Availability:
     capabilities: tuple[int, ...]
     group_by_counter: Mapping[str, CounterGroup]
 
+    def group(self, counter: str) -> CounterGroup:
+        """Return the group of a counter, by its base name.
+
+        Raises:
+            ProfileError: the file does not name it.
+        """
+        if counter not in self.group_by_counter:
+            raise ProfileError(
+                f"{FILE.name}: nothing says which architectures have {counter}",
+                hint=f"add it to a group of {FILE.name}",
+            )
+        return self.group_by_counter[counter]
+
     def has(self, counter: str, capability: int) -> bool | None:
         """Return whether chips of a compute capability have a counter; None where it is not known.
 
@@ -71,7 +85,7 @@ class Availability:
             counter: base name, one of `group_by_counter`.
             capability: compute capability, one of `capabilities`.
         """
-        group = self.group_by_counter[counter]
+        group = self.group(counter)
         return None if capability in group.unknown else capability in group.available
 
 

@@ -230,7 +230,7 @@ class Writer:
         """Yield the notes on counters that are not hardware counters of a chip."""
         counters_by_note: dict[str, list[str]] = {}
         for counter in counters:
-            note = self.availability.group_by_counter[counter].note
+            note = self.availability.group(counter).note
             if note:
                 counters_by_note.setdefault(note, []).append(f"`{counter}`")
         for note, named in counters_by_note.items():
@@ -274,7 +274,7 @@ class Writer:
             return "the same options as its parts"
         first = quantity.sources[0].formula
         counters = _in_order(first.text, first.counters)
-        groups = {counter: self.availability.group_by_counter[_base_name(counter)] for counter in counters}
+        groups = {counter: self.availability.group(_base_name(counter)) for counter in counters}
         of_chips = [counter for counter, group in groups.items() if group.note is None]
         options = [f"`--metrics {','.join(of_chips)}`"] if of_chips else []
         options += dict.fromkeys(f"`{group.collect}`" for group in groups.values() if group.collect)
