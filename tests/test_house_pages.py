@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
+import tomli
 
 import ncuroof
+from ncuroof.roofline.gpu_profiles import read_profile
 from tests.test_rooms import EDGE, FLOW
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,7 +35,7 @@ def _stops(name: str) -> list[tuple[str, str]]:
 def test_every_path_on_a_page_exists(page: str) -> None:
     paths = _PATH.findall(_text(page))
     assert paths
-    assert [path for path in paths if not list(ROOT.glob(path))] == []
+    assert [path for path in paths if not list(ROOT.glob(path.replace("NAME", "*")))] == []
 
 
 @pytest.mark.parametrize("name", ["value", "finding"])
@@ -58,3 +62,25 @@ def test_the_launch_of_the_walks_has_the_value_and_the_finding() -> None:
     assert f"{kernel['access']['load_bytes_per_sector']:.1f} for launch {launch}" in text
     assert kernel["verdict"] == "memory"
     assert "uncoalesced_global_load" in {finding["id"] for finding in kernel["findings"]}
+
+
+def _blocks(language: str) -> list[str]:
+    """Return the blocks of code of the recipes in a language."""
+    return [
+        dedent(block)
+        for block in re.findall(rf"^ *```{language}\n(.*?)^ *```", _text("CONTRIBUTING.md"), re.DOTALL | re.MULTILINE)
+    ]
+
+
+def test_examples_of_the_recipes_can_be_parsed() -> None:
+    tables = [tomli.loads(block) for block in _blocks("toml")]
+    assert {"finding", "computed", "gpu", "quantity"} <= {name for table in tables for name in table}
+    for block in _blocks("python"):
+        ast.parse(block)
+
+
+def test_the_gpu_of_the_recipe_is_one(tmp_path: Path) -> None:
+    (block,) = (block for block in _blocks("toml") if block.startswith("[gpu]"))
+    path = tmp_path / "gtx-1630.toml"
+    path.write_text(block, encoding="utf-8")
+    assert read_profile(path).peak_flop_per_s["fp32"] == pytest.approx(2 * 512 * 1.785e9)  # 64 cores on each of 8 SMs

@@ -10,8 +10,8 @@ import pytest
 
 from ncuroof.ingest.code.static_code import OPERATIONS
 from ncuroof.ingest.raw_report import RAW_INSTRUCTIONS, RawReport
-from ncuroof.metrics import measure, selection
-from ncuroof.metrics.code_quantities import shares_by_lines
+from ncuroof.metrics import load_catalogue, measure, selection
+from ncuroof.metrics.code_quantities import BY_CODE, shares_by_lines
 from ncuroof.reading import Reports
 from ncuroof.tables import LINES
 from tests.support.raw import raw_report, with_code
@@ -306,3 +306,7 @@ def test_counters_of_arithmetic_come_before_the_code() -> None:
     counted = raw_report(rates | {"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed": 6.0})
     found = measure([with_code(counted, operations=(NO_ARITHMETIC | {"fadd": 9},))]).kernels
     assert found["arithmetic.fp32_unfused_frac"].to_list() == [0.25]
+
+
+def test_every_quantity_of_machine_code_is_described() -> None:
+    assert set(BY_CODE) - {quantity.name for quantity in load_catalogue().described()} == set()
