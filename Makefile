@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-all lint types unit long torch bench digests fixtures record lowest clean
+.PHONY: help setup demo test test-all lint types unit long torch bench pages digests fixtures record lowest clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -55,6 +55,14 @@ torch: $(READY)  ## add PyTorch, so that the tests of ncuroof.torch run too
 
 bench: $(READY)  ## benchmarks, as ratios measured side by side
 	$(RUN)/python -m benchmarks
+
+pages: $(READY)  ## write again what docs/ and README.md take from profiles/, fixtures/ and the program
+	$(RUN)/python -m tools.quantity_pages
+	$(RUN)/python -m tools.column_page
+	$(RUN)/python -m tools.latency_causes
+	$(RUN)/python -m tools.recording_page
+	$(RUN)/python -m tools.demo_summary
+	$(RUN)/python fixtures/suite/suite_page.py
 
 digests: $(READY)  ## digests of every output, to compare two commits by (FILE=out/digests.txt; ARGS='--only PATTERN …')
 	@mkdir -p out

@@ -6,7 +6,7 @@ A wheel contains them under `ncuroof/_data/`; a checkout (or editable install) h
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -123,7 +123,25 @@ def _files(name: str) -> dict[str, Path]:
 
 def _file_with(name: str, table: str, entry: str) -> str:
     """Return which of the files that `read_profile` reads has an entry; the first one if none has."""
-    return next((each for each, path in _files(name).items() if entry in read_toml(path).get(table, {})), name)
+    return next(iter(files_with(name, table, [entry])), name)
+
+
+def files_with(name: str, table: str, entries: Iterable[str]) -> list[str]:
+    """Return which of the files that `read_profile` reads have some of a table's entries, as a message calls them.
+
+    Args:
+        name: of the file, as for `read_profile`.
+        table: in the file: entries by name, or a list of entries with an `id` or a `name`.
+        entries: their names.
+    """
+    wanted = set(entries)
+    return [each for each, path in _files(name).items() if wanted & _names_in(read_toml(path).get(table, {}))]
+
+
+def _names_in(table: Mapping[str, Any] | list[Mapping[str, Any]]) -> set[str]:
+    if isinstance(table, Mapping):
+        return set(table)
+    return {entry[key] for entry in table for key in ("id", "name") if key in entry}
 
 
 def read_profile(name: str) -> dict[str, Any]:

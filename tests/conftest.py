@@ -1,16 +1,14 @@
-"""Set-up of all tests: settings of the process, which tests are long, where the corpus and the scripts of docs/ are."""
+"""Set-up of all tests: settings of the process, which tests are long, where the corpus is."""
 
 from __future__ import annotations
 
 import gc
 import signal
-import sys
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "docs"))
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")  # a deadline of 200 ms fails on a busy machine, whatever the code does
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:

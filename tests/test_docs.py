@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import re
-import sys
 from collections import Counter
+from functools import cache
 from pathlib import Path
-from types import ModuleType
 
 import pytest
-from availability import load_availability
 from click import Context
 
 from ncuroof import errors
@@ -20,59 +17,37 @@ from ncuroof.cli.program import program
 from ncuroof.collect import reachable_roofs
 from ncuroof.metrics import load_catalogue
 from ncuroof.ncu.settings import load_settings
+from ncuroof.present import FORMATS
 from ncuroof.present.explanations.explain import explain
 from ncuroof.resources import read_profile, read_toml
 from tests.cli.running import run_main
+from tools import column_page, demo_summary, latency_causes, quantity_pages, recording_page
+from tools.counter_availability import FILE, load_availability
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ROOT / "docs/quantities"
-BY_HAND = [
-    "README.md",
-    *(
-        f"docs/{page}.md"
-        for page in (
-            "verdict",
-            "errors",
-            "instruction_roofline",
-            "fleet",
-            "redact",
-            "model",
-            "profile",
-            "documents",
-            "whatif",
-            "expected",
-            "calibrate",
-            "columns",
-        )
-    ),
-]
-
-
-def _script(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"docs_{name}", ROOT / f"docs/{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # a dataclass looks its own module up
-    spec.loader.exec_module(module)
-    return module
-
-
-GENERATE, COLUMNS, CAUSES, DEMO = map(_script, ("generate", "columns", "latency_causes", "demo"))
+DOCUMENTS = sorted(
+    str(path.relative_to(ROOT))
+    for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("fixtures/**/*.md"))
+)
 
 
 def test_the_pages_of_quantities_are_fresh() -> None:
-    stored = {path.name: path.read_text(encoding="utf-8") for path in PAGES.iterdir()}
-    assert stored == GENERATE.pages(), "run python docs/generate.py"
+    stored = {path.name: path.read_text(encoding="utf-8") for path in quantity_pages.FOLDER.iterdir()}
+    assert stored == quantity_pages.pages(), "run make pages"
 
 
 def test_the_page_of_columns_is_fresh() -> None:
-    assert (ROOT / "docs/columns.md").read_text(encoding="utf-8") == COLUMNS.page(), "run python docs/generate.py"
+    assert (ROOT / "docs/columns.md").read_text(encoding="utf-8") == column_page.page(), "run make pages"
+
+
+@pytest.mark.skipif(not demo_summary.REPORT.exists(), reason="the recordings are not in this checkout")
+def test_the_page_of_recordings_is_fresh() -> None:
+    assert recording_page.FILE.read_text(encoding="utf-8") == recording_page.page(), "run make pages"
 
 
 def test_the_causes_of_latency_are_listed_in_the_order_in_which_they_are_tried() -> None:
-    text = CAUSES.FILE.read_text(encoding="utf-8")
-    assert CAUSES.page(text) == text, "run python docs/generate.py"
+    text = latency_causes.FILE.read_text(encoding="utf-8")
+    assert latency_causes.page(text) == text, "run make pages"
     listed = re.findall(r"^\| \d+ \| (.+?) \|", text, re.MULTILINE)
     assert listed[:3] == ["launch", "remote memory", "grid"]
     assert len(listed) == len(read_profile("rules.toml")["latency_cause"])
@@ -86,48 +61,53 @@ def test_the_example_of_a_comparison_is_what_the_program_prints(capfd, monkeypat
     assert capfd.readouterr().out == example[1]
 
 
-@pytest.mark.skipif(not DEMO.REPORT.exists(), reason="the embedded report is not in this checkout")
+@pytest.mark.skipif(not demo_summary.REPORT.exists(), reason="the embedded report is not in this checkout")
 def test_the_summary_in_the_readme_is_what_the_demo_prints() -> None:
-    text = DEMO.PAGE.read_text(encoding="utf-8")
+    text = demo_summary.PAGE.read_text(encoding="utf-8")
     assert "largest potential savings" in text
     assert "the GPU is idle" in text
-    assert DEMO.page(text) == text, "run python docs/demo.py"
+    assert demo_summary.page(text) == text, "run make pages"
 
 
-@pytest.mark.skipif(not DEMO.REPORT.exists(), reason="the embedded report is not in this checkout")
+@pytest.mark.skipif(not demo_summary.REPORT.exists(), reason="the embedded report is not in this checkout")
 def test_what_a_steps_time_goes_to_in_the_guide_is_what_the_demo_prints() -> None:
-    text = DEMO.STEP_PAGE.read_text(encoding="utf-8")
+    text = demo_summary.STEP_PAGE.read_text(encoding="utf-8")
     assert "<!-- step -->" in text
-    assert DEMO.page(text) == text, "run python docs/demo.py"
+    assert demo_summary.page(text) == text, "run make pages"
 
 
 def test_the_pages_are_the_same_every_time() -> None:
-    assert GENERATE.pages() == GENERATE.pages()
+    assert quantity_pages.pages() == quantity_pages.pages()
 
 
-def test_every_quantity_has_a_page_and_a_line_in_the_index() -> None:
+def test_every_quantity_has_a_section_and_a_line_in_the_index() -> None:
     catalogue = load_catalogue()
-    names = {quantity.name for quantity in (*catalogue.described(), *catalogue.measured)} | {"stalls"}
+    names = {quantity.name for quantity in (*catalogue.described(), *catalogue.measured)} | {"stalls.*reason*"}
     assert {f"bandwidth.{level}" for level in catalogue.bandwidth} <= names
     assert {f"work.{precision}" for precision in (*catalogue.work, "tensor")} <= names
-    pages = GENERATE.pages()
-    assert pages.keys() == {f"{name}.md" for name in names} | {"README.md"}
-    assert set(re.findall(r"^\| \[.+?\]\((.+?)\)", pages["README.md"], re.MULTILINE)) == pages.keys() - {"README.md"}
+    pages = quantity_pages.pages()
+    assert len(pages) <= 16
+    index = pages.pop("README.md")
+    assert Counter(name for page in pages.values() for name in re.findall(r"^## (.+)$", page, re.MULTILINE)) == Counter(
+        names
+    )
+    assert set(re.findall(r"^\| \[(.+?)\]", index, re.MULTILINE)) == names
 
 
-def test_a_page_has_formulas_exclusions_and_counters() -> None:
-    page = GENERATE.pages()["traffic_bytes.dram.md"]
-    assert "32 * sum(lts__t_sectors_aperture_sysmem_lookup_miss.sum" in page
-    assert "only on compute capability 7.2, 8.7, 11.0, 12.1" in page
-    assert "## What it does not count\n\nSystem memory" in page
+def test_a_section_has_formulas_exclusions_and_counters() -> None:
+    page = quantity_pages.pages()["traffic_bytes.md"]
+    (section,) = re.findall(r"^## traffic_bytes\.dram$(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    assert "32 * sum(lts__t_sectors_aperture_sysmem_lookup_miss.sum" in section
+    assert "only on compute capability 7.2, 8.7, 11.0, 12.1" in section
+    assert "**What it does not count.** System memory" in section
     # Orin, Thor and GB10 have no DRAM counters.
-    assert "| `dram__bytes` | yes | yes | yes | yes | – | yes | yes | yes | yes | – | yes | – |" in page
-    assert "- Used by: [bandwidth.dram](bandwidth.dram.md)" in page
+    assert "| `dram__bytes` | yes | yes | yes | yes | – | yes | yes | yes | yes | – | yes | – |" in section
+    assert "- Used by: [bandwidth.dram](bandwidth.md#bandwidthdram)" in section
 
 
 def test_a_formula_loses_nothing_in_its_lines() -> None:
     for formula in load_catalogue().formulas():
-        laid_out = GENERATE.laid_out(formula.text)
+        laid_out = quantity_pages.laid_out(formula.text)
         assert "".join(laid_out.split()) == "".join(formula.text.split())
 
 
@@ -142,7 +122,7 @@ def test_the_availability_of_every_counter_is_stated() -> None:
 
 
 def test_no_counter_is_stated_twice() -> None:
-    raw = read_toml(ROOT / "docs/availability.toml")
+    raw = read_toml(FILE)
     times = Counter([*raw["chips"], *(name for group in raw["group"] for name in group["counters"])])
     assert times.most_common(1)[0][1] == 1
 
@@ -159,6 +139,8 @@ def test_a_counter_is_there_absent_or_not_known() -> None:
     assert availability.has("dram__bytes_op_read", 120) is True
     assert availability.has("dram__bytes_op_read", 90) is False
     assert availability.has("inst_executed", 120) is None
+    with pytest.raises(errors.ProfileError, match="nothing says which architectures have l1tex__unheard_of"):
+        availability.has("l1tex__unheard_of", 90)
 
 
 # ---- what a number does not count -------------------------------------------------------------------------------------------
@@ -235,6 +217,11 @@ def test_every_command_is_documented() -> None:
 # ---- the other pages --------------------------------------------------------------------------------------------------------
 
 
+def test_every_format_is_documented() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [form for form in FORMATS if form != "term" and not re.search(rf"[`A]\.{form}`", text)] == []
+
+
 def test_every_error_is_documented() -> None:
     page = (ROOT / "docs/errors.md").read_text(encoding="utf-8")
     for name, kind in inspect.getmembers(errors, inspect.isclass):
@@ -242,15 +229,20 @@ def test_every_error_is_documented() -> None:
             assert f"| `{kind.slug}` | `{name}` |" in page
 
 
-@pytest.mark.parametrize("page", [*BY_HAND, *(f"docs/quantities/{path.name}" for path in sorted(PAGES.iterdir()))])
+@pytest.mark.parametrize("page", DOCUMENTS)
 def test_links_between_documents_lead_somewhere(page: str) -> None:
-    text = (ROOT / page).read_text(encoding="utf-8")
+    text = re.sub(r"```.*?```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.DOTALL)
     for target, anchor in re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)", text):
-        file = (ROOT / page).parent / target
+        file = (ROOT / page).parent / target if target else ROOT / page
         assert file.exists(), target
         if anchor:
-            headings = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
-            assert anchor in {heading.lower().replace(" ", "-") for heading in headings}
+            assert anchor in _anchors(file), f"{target}#{anchor}"
+
+
+@cache
+def _anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {quantity_pages.anchor(heading) for heading in headings}
 
 
 def test_the_products_that_are_measured_are_those_of_the_page() -> None:

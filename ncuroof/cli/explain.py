@@ -12,9 +12,9 @@ from ncuroof.cli.streams import echo
 @click.argument("name", nargs=-1, metavar="[NAME]")
 @common()
 def explain(*, name: tuple[str, ...]) -> None:
-    """Explain NAME: a verdict, finding, caveat, quantity, column, limiter, term, kernel family or question of the decision path.
+    """Explain NAME: a verdict, finding, caveat, quantity, column, limiter, term, kernel family, GPU or question of the path.
 
-    NAME may also be as printed ("long scoreboard").
+    NAME may also be as printed ("long scoreboard"). The last line says which file of the repository defines it.
 
     Without NAME, list every name.
     """

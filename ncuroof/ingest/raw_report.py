@@ -118,27 +118,12 @@ class RawReport:
         units: unit by counter, as recorded.
         texts: one String column per text metric, rows as in `workloads`.
         rules: RAW_RULES.
+        code: RAW_CODE (`ncuroof.ingest.code.static_code`), rows as in `workloads`.
         sections: identifiers of the sections that were collected, over all workloads, in order of first appearance.
         charts: the roofline charts embedded in the report.
         damage: what is wrong with the file and what was lost, or None.
         warnings: what may have been read differently from what was meant.
         remarks: other notes on how the report was read; usually none.
-        debug_builds: whether each workload's code was compiled for debugging, one entry per row of `workloads`, None if the
-            report does not say; empty if it says so for no workload.
-        unread_indices: the launch extents (such as `launch__block_dim_y`) along which each workload's code reads no index, plus
-            BY_LANE if lanes of a warp exchange values; one entry per row of `workloads`, None if not known; empty if no such
-            extent is known for any workload.
-        operations: how many arithmetic instructions of each kind (`OPERATIONS` of `ncuroof.ingest.code.static_code`) each
-            workload's code has; one entry per row of `workloads`, None if not known; empty if it is known for no workload.
-        adjacent_loads: which share of its loads each workload's code reads right beside another one (`adjacent_share` of
-            `ncuroof.ingest.code.static_code`); one entry per row of `workloads`, None if not known; empty if
-            it is known for no workload.
-        local_accesses: which share of its memory instructions accesses local memory in each workload's code (`local_share` of
-            `ncuroof.ingest.code.static_code`); likewise.
-        unread_shared_stores: how many instructions store to shared memory that nothing reads in each workload's code
-            (`unread_shared_stores` of `ncuroof.ingest.code.static_code`); likewise.
-        serial_copies: how many asynchronous copies each workload's code awaits before it does anything meanwhile (`serial_copies`
-            of `ncuroof.ingest.code.async_copies`); likewise.
         instructions: RAW_INSTRUCTIONS of kernels whose code is in the report; if there are too many, of some of the kernels.
         folder: name of the folder that contains the file; empty for a report that was opened on its own.
         is_printed: whether it was read from a table that ncu printed, whose numbers are rounded, not from the report itself.
@@ -153,18 +138,12 @@ class RawReport:
     units: Mapping[str, str]
     texts: pl.DataFrame
     rules: pl.DataFrame
+    code: pl.DataFrame
     sections: tuple[str, ...] = ()
     charts: tuple[EmbeddedChart, ...] = ()
     damage: str | None = None
     warnings: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
-    debug_builds: tuple[bool | None, ...] = ()
-    unread_indices: tuple[frozenset[str] | None, ...] = ()
-    operations: tuple[Mapping[str, int] | None, ...] = ()
-    adjacent_loads: tuple[float | None, ...] = ()
-    local_accesses: tuple[float | None, ...] = ()
-    unread_shared_stores: tuple[float | None, ...] = ()
-    serial_copies: tuple[float | None, ...] = ()
     instructions: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=RAW_INSTRUCTIONS))
     is_printed: bool = False
     folder: str = ""

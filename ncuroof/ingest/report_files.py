@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 import polars as pl
 
@@ -27,16 +26,14 @@ from ncuroof.errors import (
 )
 from ncuroof.ingest import wire
 from ncuroof.ingest.code.instructions import read_instructions
-from ncuroof.ingest.code.modules import code_modules, debug_builds
-from ncuroof.ingest.code.static_code import static_code
+from ncuroof.ingest.code.modules import code_modules
+from ncuroof.ingest.code.static_code import code_table, raw_code
 from ncuroof.ingest.embedded_charts import counters_of, read_charts
 from ncuroof.ingest.file_content import Content, LoadedFile, Part, close, decompress, part, readable
 from ncuroof.ingest.framing import KNOWN_VERSION, SNIFF_BYTES, FileKind, Framing, sniff, walk
 from ncuroof.ingest.raw_report import RAW_PROCESSES, CounterSelection, RawReport, ResultTables
 from ncuroof.ingest.readers import ReaderName, ReportSource, read_results
 from ncuroof.ingest.session import Process, processes_of, read_session
-
-_T = TypeVar("_T")
 
 _TIME = "gpu__time_duration.sum"
 _SHAPE = tuple(f"launch__{what}_dim_{axis}" for what in ("grid", "block") for axis in "xyz")
@@ -149,7 +146,6 @@ def _read(
     is_whole = n_read == framing.n_workloads  # if results are lost, it is not known which
     modules = code_modules(content, framing) if is_whole else {}
     rows = _one_of_each_first(tables)
-    code = static_code(content, framing, modules, rows)
     return RawReport(
         file=name,
         sha256=stored.file.sha256(),
@@ -160,24 +156,13 @@ def _read(
         units=tables.units,
         texts=tables.texts,
         rules=tables.rules,
+        code=code_table(content, framing, modules, rows) if is_whole else raw_code([{}] * n_read),
         sections=tables.sections,
         charts=charts,
         damage=_damage(loss, n_read=n_read, n_workloads=framing.n_workloads),
-        debug_builds=debug_builds(content, framing, modules) if is_whole else (),
-        unread_indices=_if_known([each.unread_indices for each in code]),
-        operations=_if_known([each.operations for each in code]),
-        adjacent_loads=_if_known([each.adjacent_loads for each in code]),
-        local_accesses=_if_known([each.local_accesses for each in code]),
-        unread_shared_stores=_if_known([each.unread_shared_stores for each in code]),
-        serial_copies=_if_known([each.serial_copies for each in code]),
         instructions=read_instructions(content, framing, modules, selection or CounterSelection(frozenset()), rows),
         remarks=tuple(filter(None, (_newer(framing.version), remark))),
     )
-
-
-def _if_known(values: Sequence[_T | None]) -> tuple[_T | None, ...]:
-    """Return the values; empty if none of them is known."""
-    return tuple(values) if any(value is not None for value in values) else ()
 
 
 def report_content(path: Path) -> tuple[bytes, str | None]:

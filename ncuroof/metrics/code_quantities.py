@@ -21,16 +21,18 @@ LOADS_PER_FMA, CONVERSIONS_PER_FMA = "arithmetic.loads_per_multiply_add", "arith
 BEYOND_INTEGERS, GLOBAL_LOADS = "arithmetic.beyond_integers_by_code", "access.global_loads_by_code"
 _OF_OPERATIONS = (UNFUSED_BY_CODE, FP64_DIVISIONS, LOADS_PER_FMA, CONVERSIONS_PER_FMA, BEYOND_INTEGERS, GLOBAL_LOADS)
 
-ADJACENT_LOADS, LOCAL_ACCESSES = "access.adjacent_loads_frac", "access.local_by_code_frac"
-UNREAD_SHARED_STORES = "access.unread_shared_stores"
+_OF_RAW_CODE = {
+    "access.adjacent_loads_frac": "adjacent_loads",
+    "access.local_by_code_frac": "local_accesses",
+    "access.unread_shared_stores": "unread_shared_stores",
+}
+"""By quantity, the column of RAW_CODE that it is."""
 
 BY_CODE = (
     LOADS_BY_CODE,
     ATOMIC_WAIT,
     SERIAL_COPY_WAIT,
-    ADJACENT_LOADS,
-    LOCAL_ACCESSES,
-    UNREAD_SHARED_STORES,
+    *_OF_RAW_CODE,
     *N_ALIKE,
     MOST_EXECUTIONS,
     WIDE_CONFLICTS,
@@ -80,15 +82,9 @@ def values_by_code(report: RawReport, waits: Collection[str]) -> pl.DataFrame:
         report: as read by `ncuroof.ingest`.
         waits: counters of samples that found a warp waiting for data.
     """
-    by_code = {
-        ADJACENT_LOADS: report.adjacent_loads,
-        LOCAL_ACCESSES: report.local_accesses,
-        UNREAD_SHARED_STORES: report.unread_shared_stores,
-    }
-    unknown = (None,) * report.workloads.height
-    of_code = [pl.Series(name, found or unknown, pl.Float64) for name, found in by_code.items()]
-    n_serial = pl.Series("n_serial_copies", report.serial_copies or unknown, pl.Float64)
+    of_code = report.code.select(pl.col(column).cast(pl.Float64).alias(name) for name, column in _OF_RAW_CODE.items())
     found = pl.DataFrame([*_of_instructions(report, waits), *of_code, *_alike(report), *_arithmetic(report)])
+    n_serial = report.code["serial_copies"]
     wait = pl.when(n_serial > 0).then(SERIAL_COPY_WAIT).when(n_serial == 0).then(0.0)
     return found.with_columns(wait.alias(SERIAL_COPY_WAIT))
 
@@ -175,8 +171,8 @@ def _wide_conflicts(instructions: pl.DataFrame) -> dict[str, pl.Expr]:
 
 def _arithmetic(report: RawReport) -> list[pl.Series]:
     """Return _OF_OPERATIONS of each workload; null where its code is unknown, or has no arithmetic of the kind in a divisor."""
-    counts = report.operations or (None,) * report.workloads.height
     unknown = (None,) * len(_OF_OPERATIONS)
+    counts = report.code["operations"]
     return _columns(_OF_OPERATIONS, [unknown if n is None else _of_operations(n) for n in counts])
 
 
@@ -200,9 +196,9 @@ def _divisions(n: Mapping[str, int]) -> float | None:
 
 def _alike(report: RawReport) -> list[pl.Series]:
     """Return N_ALIKE of each workload: how many threads of a block, and blocks, its code cannot distinguish; null where unknown."""
-    unread = report.unread_indices or (None,) * report.workloads.height
+    unread = report.code["unread_indices"].to_list()
     extents = report.counters.select(pl.selectors.starts_with("launch__block_dim_", "launch__grid_dim_"))
-    launches = extents.iter_rows(named=True) if report.unread_indices else iter([{}] * len(unread))
+    launches = extents.iter_rows(named=True) if any(each is not None for each in unread) else iter([{}] * len(unread))
     return _columns(N_ALIKE, [_n_alike(names, launch) for names, launch in zip(unread, launches, strict=True)])
 
 
@@ -210,7 +206,7 @@ def _columns(names: Sequence[str], rows: Sequence[tuple[float | None, ...]]) -> 
     return [pl.Series(name, [row[place] for row in rows], pl.Float64) for place, name in enumerate(names)]
 
 
-def _n_alike(unread: frozenset[str] | None, launch: Mapping[str, float | None]) -> tuple[float | None, ...]:
+def _n_alike(unread: Sequence[str] | None, launch: Mapping[str, float | None]) -> tuple[float | None, ...]:
     """Return N_ALIKE of a launch whose code reads no index along the extents `unread`.
 
     Where the lanes of a warp exchange values (BY_LANE), threads are known to be alike only if whole warps are.

@@ -254,7 +254,7 @@ def _workloads(reports: Sequence[RawReport]) -> pl.DataFrame:
                 pl.lit(report.session.clock_control, pl.String).alias("clock_control"),
                 pl.lit(report.damage is not None).alias("is_damaged_report"),
                 pl.lit(report.is_printed).alias("is_printed"),
-                pl.Series("is_debug_build", report.debug_builds or [None] * report.workloads.height, pl.Boolean),
+                report.code["is_debug_build"],
             )
         )
     return pl.concat(parts, how="diagonal").with_row_index("id")

@@ -7,7 +7,6 @@ import subprocess
 
 import polars as pl
 import pytest
-from availability import load_availability
 
 from ncuroof.collect.plan import plan_collection
 from ncuroof.diagnosis.rules import load_rules
@@ -15,6 +14,7 @@ from ncuroof.metrics import load_catalogue
 from ncuroof.ncu.machine import ncu_version
 from ncuroof.ncu.settings import load_settings
 from tests.support.ncu import find_ncu
+from tools.counter_availability import load_availability
 
 CAPABILITIES = load_settings().capabilities
 NEWEST = (9999,)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ncuroof.reading import Reports
-from tests.support.raw import raw_report
+from tests.support.raw import raw_report, with_code
 
 PCT = ".avg.pct_of_peak_sustained_elapsed"
 LOCAL = "l1tex__t_sectors_pipe_lsu_mem_local_op_{}.sum"
@@ -25,7 +24,7 @@ ONE_THREAD = {
 
 def analysed(share: float | None, *, is_debug: bool = False, **counters: float) -> dict[str, Any]:
     report = raw_report(ONE_THREAD | counters)
-    report = replace(report, local_accesses=() if share is None else (share,), debug_builds=(is_debug,))
+    report = with_code(report, local_accesses=[share], is_debug_build=[is_debug])
     return Reports((report,)).analyse().to_dict()["kernels"][0]
 
 

@@ -149,7 +149,7 @@ def test_a_report_says_it_of_its_kernels(tmp_path: Path) -> None:
     path.write_bytes(
         write_report((Kernel("k", {"gpu__time_duration.sum": 1e6}, source=7),), sources=((7, bytes(image)),))
     )
-    assert open_report(path).serial_copies == (2,)
+    assert open_report(path).code["serial_copies"].to_list() == [2]
 
 
 PROGRAM = """

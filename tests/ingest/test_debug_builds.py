@@ -25,18 +25,18 @@ WITH_LINES = elf(".debug_frame", ".debug_line", ".debug_str", ".nv_debug_line_sa
 DEBUG = elf(".debug_info", ".debug_line", ".nv_debug_info_reg_sass", ".nv_debug_info_reg_type", ".text.k")
 
 
-def builds(path: Path, *kernels: Kernel, sources: tuple[tuple[int, bytes], ...]) -> tuple[bool | None, ...]:
+def builds(path: Path, *kernels: Kernel, sources: tuple[tuple[int, bytes], ...]) -> list[bool | None]:
     path.write_bytes(write_report(kernels, sources=sources))
-    return open_report(path).debug_builds
+    return open_report(path).code["is_debug_build"].to_list()
 
 
 @pytest.mark.parametrize(
     ("code", "expected"),
-    [(OPTIMISED, (False,)), (WITH_LINES, (False,)), (DEBUG, (True,)), (b"", ()), (b"// PTX", ()), (DEBUG[:80], ())],
+    [(OPTIMISED, False), (WITH_LINES, False), (DEBUG, True), (b"", None), (b"// PTX", None), (DEBUG[:80], None)],
     ids=["optimised", "-lineinfo", "-G", "left out", "no ELF", "cut"],
 )
-def test_the_code_says_how_it_was_built(tmp_path: Path, code: bytes, expected: tuple[bool, ...]) -> None:
-    assert builds(tmp_path / "r.ncu-rep", Kernel("k", DURATION), sources=((1, code),)) == expected
+def test_the_code_says_how_it_was_built(tmp_path: Path, code: bytes, expected: bool | None) -> None:
+    assert builds(tmp_path / "r.ncu-rep", Kernel("k", DURATION), sources=((1, code),)) == [expected]
 
 
 @pytest.mark.parametrize(("code", "expected"), [(OPTIMISED, False), (DEBUG, True)])
@@ -71,17 +71,17 @@ def test_each_kernel_has_the_build_of_its_own_code(tmp_path: Path) -> None:
     ]
     # the code of 8 is mentioned again without being stored again, as ncu does
     sources = ((7, WITH_LINES), (8, DEBUG), (8, b""))
-    assert builds(tmp_path / "r.ncu-rep", *kernels, sources=sources) == (False, True, None, None)
+    assert builds(tmp_path / "r.ncu-rep", *kernels, sources=sources) == [False, True, None, None]
 
 
 def test_code_that_was_left_out_is_not_taken_for_optimised(tmp_path: Path) -> None:
     kernels = [Kernel("a", DURATION, source=1), Kernel("b", DURATION, source=2)]
-    assert builds(tmp_path / "r.ncu-rep", *kernels, sources=((1, OPTIMISED), (2, b""))) == (False, None)
+    assert builds(tmp_path / "r.ncu-rep", *kernels, sources=((1, OPTIMISED), (2, b""))) == [False, None]
 
 
 def test_old_kernels_hold_their_code_themselves(tmp_path: Path) -> None:
     kernels = [Kernel("a", DURATION, code=DEBUG), Kernel("b", DURATION, code=OPTIMISED)]
-    assert builds(tmp_path / "r.ncu-rep", *kernels, sources=()) == (True, False)
+    assert builds(tmp_path / "r.ncu-rep", *kernels, sources=()) == [True, False]
 
 
 def test_where_results_are_lost_nobody_knows_which_builds_remain(tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_where_results_are_lost_nobody_knows_which_builds_remain(tmp_path: Path)
     names = ("first", "second", "third")
     whole = write_report([Kernel(name, DURATION, code=DEBUG) for name in names], sources=())
     path.write_bytes(whole.replace(b"\x32\x06second", b"\x32\x7fsecond"))
-    assert open_report(path).debug_builds == ()
+    assert open_report(path).code["is_debug_build"].to_list() == [None, None]
     assert ncuroof.read(path).analyse().summary.n_kernels == 2
 
 
@@ -124,7 +124,7 @@ def test_debug_builds_of_recorded_reports_are_those_whose_bytes_say_so(corpus: l
     for path in corpus:
         if path.suffix != ".ncu-rep":
             continue
-        found = open_report(path, selection=CounterSelection(frozenset())).debug_builds
+        found = open_report(path, selection=CounterSelection(frozenset())).code["is_debug_build"]
         has_mark = b".nv_debug_info_reg_sass" in path.read_bytes()
         assert set(found) == {has_mark}, path.name
         n_debug_builds += has_mark

@@ -87,11 +87,21 @@ def _compare(ours: RawReport, theirs: RawReport) -> Counter[str]:
     assert ours.counters.columns == theirs.counters.columns
     assert _bits(ours.counters) == _bits(theirs.counters)
     assert list(ours.units) == list(theirs.units)
-    for table in ("workloads", "processes", "texts", "rules", "instructions"):
+    for table in ("workloads", "processes", "texts", "rules", "code", "instructions"):
         mine, reference = getattr(ours, table), getattr(theirs, table)
         assert mine.schema == reference.schema
         assert mine.to_dicts() == reference.to_dicts(), table
-    compared_apart = {"workloads", "processes", "texts", "rules", "instructions", "counters", "units", "remarks"}
+    compared_apart = {
+        "workloads",
+        "processes",
+        "texts",
+        "rules",
+        "code",
+        "instructions",
+        "counters",
+        "units",
+        "remarks",
+    }
     for name in {field.name for field in fields(RawReport)} - compared_apart:
         assert getattr(ours, name) == getattr(theirs, name), name
     return Counter(

@@ -22,6 +22,7 @@ from ncuroof.ingest.redaction.redact import redact
 from ncuroof.ingest.redaction.secrets import find_secrets, without_folders
 from ncuroof.ingest.report_files import report_content
 from ncuroof.ingest.wire import field, rewritten, varint, with_number
+from ncuroof.metrics.code_quantities import BY_CODE
 from tests.support.constructed import Accesses, Described
 from tests.support.constructed_counters import kernel
 from tests.support.ncu import find_ncu, raw_page
@@ -237,6 +238,11 @@ _BY_CODE = (
 _ADVISED_BY_CODE = (
     "idle_tensor_cores", "little_work_per_thread", "scattered_accesses", "uncoalesced_global_access", "uncoalesced_global_load",
 )  # fmt: skip
+_DERIVED_FROM_CODE = (
+    "access.generator_setup_frac", "access.most_idle_warp_frac", "arithmetic.fp32_unfused_frac", "instructions.generator_frac",
+    "instructions.xu_sample_frac",
+)  # fmt: skip
+"""Quantities that need the code besides BY_CODE: of source lines, and those that a value of BY_CODE stands in for."""
 _EVIDENCE_BY_CODE = "arithmetic.loads_per_multiply_add"
 EVERY = 6
 """Each sixth report of the corpus is compared here; all of them take minutes."""
@@ -331,26 +337,8 @@ def _analysis(path: Path) -> dict[str, Any]:
     for each in found["kernels"]:
         each["vendor"].pop("rules", None)
         each.pop("lines")
-        each["access"].pop("loads_by_code")
-        each["access"].pop("atomic_wait_frac")
-        each["access"].pop("serial_copy_wait_frac")
-        each["access"].pop("adjacent_loads_frac")
-        each["access"].pop("local_by_code_frac")
-        each["access"].pop("unread_shared_stores")
-        each["access"].pop("global_loads_by_code")
-        each["access"].pop("most_executions")
-        each["access"].pop("most_idle_warp_frac")
-        each["access"].pop("wide_conflict_frac")
-        each["access"].pop("generator_setup_frac")
-        for name in ("generator_frac", "xu_sample_frac"):
-            (each["instructions"] or {}).pop(name, None)
-        each["arithmetic"].pop("fp32_unfused_frac")  # by the code where it was not counted
-        each["arithmetic"].pop("fp32_unfused_by_code")
-        each["arithmetic"].pop("fp64_division_frac")
-        for name in ("loads_per_multiply_add", "conversions_per_multiply_add", "beyond_integers_by_code"):
-            each["arithmetic"].pop(name)
-        each["launch"].pop("n_alike_threads")
-        each["launch"].pop("n_alike_blocks")
+        for group, _, key in (name.partition(".") for name in (*BY_CODE, *_DERIVED_FROM_CODE)):
+            (each[group] or {}).pop(key, None)
         each["findings"] = [finding for finding in each["findings"] if finding["id"] not in _BY_CODE]
         for finding in each["findings"]:
             finding.pop("where")

@@ -201,4 +201,4 @@ def test_a_tile_that_is_read_is_not_reported(tmp_path: Path) -> None:
 def test_reports_without_code_say_nothing_of_it(tmp_path: Path) -> None:
     path = tmp_path / "r.ncu-rep"
     path.write_bytes(write_report([Kernel("k", {"gpu__time_duration.sum": 1e6}, source=8)], sources=((8, b""),)))
-    assert open_report(path).unread_shared_stores == ()
+    assert open_report(path).code["unread_shared_stores"].to_list() == [None]

@@ -188,6 +188,23 @@ def test_threads_of_which_each_has_its_own_work_are_not(tmp_path: Path) -> None:
     assert (unknown["launch"]["n_alike_threads"], unknown["launch"]["n_alike_blocks"]) == (None, None)
 
 
+def test_where_results_are_lost_nobody_knows_whose_code_remains(tmp_path: Path) -> None:
+    names = ("first", "second", "third")
+    image = bytearray(elf_with({f".text.{name}": read(TID_X) + instruction(EXIT) for name in names}))
+    image[0x30] = AMPERE
+    kernels = [Kernel(name, launch((1, 1, 1), (1, 1, 1)), code=bytes(image)) for name in names]
+    path = tmp_path / "r.ncu-rep"
+    path.write_bytes(write_report(kernels, sources=()))
+    assert unread(path) == [sorted(ALL - extents("threads x"))] * 3
+    path.write_bytes(write_report(kernels, sources=()).replace(b"\x32\x06second", b"\x32\x7fsecond"))
+    assert unread(path) == [None, None]
+    assert ncuroof.read(path).analyse().summary.n_kernels == 2
+
+
+def unread(path: Path) -> list[list[str] | None]:
+    return open_report(path).code["unread_indices"].to_list()
+
+
 def test_every_report_says_as_much_as_its_code(tmp_path: Path) -> None:
     """Code that was left out, or belongs to another kernel, says nothing."""
     image = bytearray(elf_with({".text.k": read(TID_X) + instruction(EXIT)}))
@@ -197,12 +214,12 @@ def test_every_report_says_as_much_as_its_code(tmp_path: Path) -> None:
     ]
     path = tmp_path / "r.ncu-rep"
     path.write_bytes(write_report(kernels, sources=((7, bytes(image)), (8, b""))))
-    assert open_report(path).unread_indices == (ALL - extents("threads x"), None, None)
+    assert unread(path) == [sorted(ALL - extents("threads x")), None, None]
     path.write_bytes(
         write_report([Kernel("k", launch((1, 1, 1), (1, 1, 1)), code=bytes(image))], sources=())
     )  # old reports
-    assert open_report(path).unread_indices == (ALL - extents("threads x"),)
+    assert unread(path) == [sorted(ALL - extents("threads x"))]
     path.write_bytes(write_report(kernels, sources=((8, b""),)))
-    assert open_report(path).unread_indices == ()
+    assert unread(path) == [None, None, None]
     path.write_bytes(write_report(kernels, sources=((7, bytes(image[:90])),)))
-    assert open_report(path).unread_indices == ()
+    assert unread(path) == [None, None, None]

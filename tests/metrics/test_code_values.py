@@ -10,11 +10,11 @@ import pytest
 
 from ncuroof.ingest.code.static_code import OPERATIONS
 from ncuroof.ingest.raw_report import RAW_INSTRUCTIONS, RawReport
-from ncuroof.metrics import measure, selection
-from ncuroof.metrics.code_quantities import shares_by_lines
+from ncuroof.metrics import load_catalogue, measure, selection
+from ncuroof.metrics.code_quantities import BY_CODE, shares_by_lines
 from ncuroof.reading import Reports
 from ncuroof.tables import LINES
-from tests.support.raw import raw_report
+from tests.support.raw import raw_report, with_code
 
 WAITS = "smsp__pcsamp_warps_issue_stalled_long_scoreboard"
 EXECUTED, MEMORY_TYPE, ACCESS_TYPE = "inst_executed", "memory_type", "memory_access_type"
@@ -102,14 +102,11 @@ def test_only_waits_for_copies_that_nothing_overlaps_count(n_serial: int | None,
     table = report((0, None, 300.0), (0, 2, 100.0), (1, None, 20.0)).instructions
     counters = {"gpu__time_duration.sum": 1e6}
     is_for_copies = pl.Series("waits_for_copies", [True, False, True])
-    found = replace(
-        raw_report(counters, counters),
-        instructions=table.with_columns(is_for_copies),
-        serial_copies=(n_serial, n_serial),
-    )
+    found = with_code(raw_report(counters, counters), serial_copies=(n_serial, n_serial))
+    found = replace(found, instructions=table.with_columns(is_for_copies))
     of_few_samples = 0.0 if n_serial == 0 else None
     assert measure((found,)).kernels["access.serial_copy_wait_frac"].to_list() == [frac, of_few_samples]
-    without = replace(found, serial_copies=())
+    without = with_code(found, serial_copies=(None, None))
     assert measure((without,)).kernels["access.serial_copy_wait_frac"].to_list() == [None, None]
 
 
@@ -120,11 +117,8 @@ def test_what_is_said_of_copies_that_are_awaited_at_once_replaces_what_is_said_o
     n_serial: int, findings: list[str]
 ) -> None:
     found = report((0, None, 300.0), (0, 3, 100.0), counters=LATENCY)
-    found = replace(
-        found,
-        instructions=found.instructions.with_columns(waits_for_copies=pl.Series([True, False])),
-        serial_copies=(n_serial, n_serial),
-    )
+    instructions = found.instructions.with_columns(waits_for_copies=pl.Series([True, False]))
+    found = with_code(replace(found, instructions=instructions), serial_copies=[n_serial] * found.workloads.height)
     kernel: dict[str, Any] = Reports((found,)).analyse().to_dict()["kernels"][0]
     about_waits = OF_LOADS | {"async_copies_awaited_at_once"}
     assert [each["id"] for each in kernel["findings"] if each["id"] in about_waits] == findings
@@ -143,7 +137,8 @@ def test_samples_of_a_kernels_beginning_do_not_stand_for_all_of_it(n_samples: fl
     }
     found = report((0, 2, 300.0), (0, None, 100.0), counters=sampling)
     waits = {name: pl.Series([False, True]) for name in ("waits_for_atomic", "waits_for_copies")}
-    found = replace(found, instructions=found.instructions.with_columns(**waits), serial_copies=(1, 1))
+    found = replace(found, instructions=found.instructions.with_columns(**waits))
+    found = with_code(found, serial_copies=[1] * found.workloads.height)
     kernel = measure((found,)).kernels.row(0, named=True)
     assert kernel["access.loads_by_code"] == 2.0
     for name in ("access.atomic_wait_frac", "access.serial_copy_wait_frac"):
@@ -280,7 +275,7 @@ NO_ARITHMETIC = dict.fromkeys(OPERATIONS, 0)
 def test_the_code_says_how_much_of_the_arithmetic_is_of_a_kind(
     operations: dict[str, int], unfused_frac: float | None, division_frac: float | None
 ) -> None:
-    found = measure([replace(raw_report({}, {}), operations=(None, NO_ARITHMETIC | operations))]).kernels
+    found = measure([with_code(raw_report({}, {}), operations=(None, NO_ARITHMETIC | operations))]).kernels
     assert found["arithmetic.fp32_unfused_by_code"].to_list() == [None, pytest.approx(unfused_frac)]
     assert found["arithmetic.fp32_unfused_frac"].to_list() == [None, pytest.approx(unfused_frac)]
     assert found["arithmetic.fp64_division_frac"].to_list() == [None, pytest.approx(division_frac)]
@@ -298,7 +293,7 @@ def test_the_code_says_how_much_of_the_arithmetic_is_of_a_kind(
 def test_the_code_says_how_many_loads_and_conversions_a_multiply_add_takes(
     operations: dict[str, int], loads: float | None, conversions: float | None
 ) -> None:
-    found = measure([replace(raw_report({}, {}), operations=(None, NO_ARITHMETIC | operations))]).kernels
+    found = measure([with_code(raw_report({}, {}), operations=(None, NO_ARITHMETIC | operations))]).kernels
     assert found["arithmetic.loads_per_multiply_add"].to_list() == [None, pytest.approx(loads)]
     assert found["arithmetic.conversions_per_multiply_add"].to_list() == [None, pytest.approx(conversions)]
     assert found["access.global_loads_by_code"].to_list() == [None, operations["global_load"]]
@@ -309,5 +304,9 @@ def test_counters_of_arithmetic_come_before_the_code() -> None:
         f"smsp__sass_thread_inst_executed_op_f{kind}_pred_on.sum.per_cycle_elapsed": 1.0 for kind in ("add", "mul")
     }
     counted = raw_report(rates | {"smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed": 6.0})
-    found = measure([replace(counted, operations=(NO_ARITHMETIC | {"fadd": 9},))]).kernels
+    found = measure([with_code(counted, operations=(NO_ARITHMETIC | {"fadd": 9},))]).kernels
     assert found["arithmetic.fp32_unfused_frac"].to_list() == [0.25]
+
+
+def test_every_quantity_of_machine_code_is_described() -> None:
+    assert set(BY_CODE) - {quantity.name for quantity in load_catalogue().described()} == set()

@@ -8,12 +8,20 @@ from ncuroof.diagnosis.rules import Node
 from ncuroof.errors import UnknownNameError
 from ncuroof.formatting import label
 from ncuroof.metrics import load_catalogue
+from ncuroof.metrics.families import USER
 from ncuroof.present.documents.kernels import QUANTITY_GROUPS
 from ncuroof.present.explanations.explain import explain, listing, meant, names
 from ncuroof.present.explanations.findings import node_lines, path_lines
-from ncuroof.present.explanations.meanings import columns_by_name, limiter_in_plain_words, load_limiters, load_terms
+from ncuroof.present.explanations.meanings import (
+    columns_by_name,
+    limiter_in_plain_words,
+    load_columns,
+    load_limiters,
+    load_terms,
+)
 from ncuroof.present.kernel_rows import kernel_rows
 from ncuroof.present.page.methods import explained
+from ncuroof.resources import folder
 from tests.cli.running import run_main
 from tests.support import demo
 
@@ -23,6 +31,42 @@ def test_every_name_is_explained(name: str) -> None:
     lines = explain(name).splitlines()
     assert lines[0].startswith(f"{name}: ")
     assert any(line.strip() for line in lines[1:])
+
+
+@pytest.mark.parametrize("name", names())
+def test_an_explanation_ends_with_the_files_that_define_the_name(name: str) -> None:
+    files = explain(name).splitlines()[-1].removeprefix("Defined in ").split(", ")
+    assert all(file.startswith("profiles/") for file in files)
+    texts = [(folder("profiles").parent / file).read_text(encoding="utf-8") for file in files]
+    expanded = {column.name: place for place, each in load_columns().items() for column in each.expanded()}
+    written = expanded.get(name, name).removeprefix("wall_time.").removeprefix("stalls.")
+    assert name == USER or all(written in text for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("memory", "profiles/rules.toml"),
+        ("uncoalesced_global_load", "profiles/rules/global_memory.toml"),
+        ("shared_slice", "profiles/rules/caveats.toml"),
+        ("access.load_bytes_per_sector", "profiles/metrics/global_accesses.toml"),
+        ("bandwidth.dram", "profiles/metrics/roof_traffic.toml"),
+        ("stalls.wait", "profiles/metrics/stalls.toml"),
+        ("wall_time.host_wait", "profiles/temporal_breakdown.toml"),
+        ("wave", "profiles/terms.toml"),
+        ("h200-sxm", "profiles/gpus/h200-sxm.toml"),
+        ("NVIDIA A30", "profiles/gpus/a30.toml"),
+        ("busy_enough", "profiles/rules.toml"),
+    ],
+)
+def test_the_file_is_the_one_to_change(name: str, files: str) -> None:
+    assert explain(name).endswith(f"\n\nDefined in {files}\n")
+    assert explain(name, with_files=False) == explain(name).removesuffix(f"\n\nDefined in {files}\n") + "\n"
+
+
+def test_a_counter_names_the_files_that_read_it() -> None:
+    said = explain("smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio")
+    assert said.endswith("\n\nRead in profiles/metrics/global_accesses.toml\n")
 
 
 @pytest.mark.long
@@ -78,7 +122,7 @@ def test_a_misspelt_name_is_found() -> None:
 
 
 def test_a_verdict_says_the_whole_way_to_it() -> None:
-    assert explain("overhead").splitlines()[4:] == [
+    assert explain("overhead", with_files=False).splitlines()[4:] == [
         "Decision path, starting at 1:",
         "  1. Did profiling succeed and give a duration? (duration_ns > 0): yes → 2",
         "  2. Does the kernel run longer than its launch costs? (check.usual_ns ≥ 5000): no → 3",
@@ -293,7 +337,7 @@ def test_a_counter_says_what_it_is_read_for() -> None:
 
 
 def test_a_counter_of_tensor_instructions_is_read_for_tensor_work() -> None:
-    said = explain("smsp__inst_executed_pipe_tensor.sum.per_cycle_elapsed").splitlines()
+    said = explain("smsp__inst_executed_pipe_tensor.sum.per_cycle_elapsed", with_files=False).splitlines()
     assert said[2] == "Used for:"
     assert [line.split(":")[0] for line in said[3:]] == ["  work.tensor"]
     assert "\n  work.tensor: " in explain("sm__cycles_elapsed.avg.per_second")

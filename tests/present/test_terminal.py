@@ -27,6 +27,7 @@ from ncuroof.sidecars.counts import Counts, KernelCount
 from tests.support import demo
 from tests.support.constructed_counters import kernel
 from tests.support.patience import PATIENCE_S
+from tests.support.raw import with_code
 from tests.support.report_writer import METRICS_BY_CHIP, Device, Kernel, Session, write_report
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -379,7 +380,7 @@ def test_debug_builds_are_told_with_their_share_of_the_time_as_on_the_page():
     (raw,) = reports.raw
     n = raw.workloads.height
     longest = max(reports.analyse().to_dict()["kernels"], key=lambda each: each["duration_ns"] or 0.0)
-    marked = replace(raw, debug_builds=tuple(number == longest["id"] for number in range(n)))
+    marked = with_code(raw, is_debug_build=[number == longest["id"] for number in range(n)])
     analysis = replace(reports, raw=(marked,)).analyse()
     share = formatting.share(longest["duration_ns"] / analysis.summary.duration_ns)
     (note,) = (note for note in brief(analysis).notes if "debugging" in note)

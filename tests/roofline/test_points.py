@@ -16,7 +16,7 @@ from ncuroof.roofline import bound, place, profile_by_name, roofline
 from ncuroof.roofline.roofs import narrower_speedup
 from ncuroof.tables import SchemaError
 from tests.support.hand_tables import bandwidth_table, work_table
-from tests.support.raw import raw_report
+from tests.support.raw import raw_report, with_code
 
 PCT = ".avg.pct_of_peak_sustained_elapsed"
 
@@ -77,7 +77,7 @@ def bounds_of(
     counters: dict[str, float], work: pl.DataFrame, bandwidth: pl.DataFrame, *, is_debug_build: bool = False
 ) -> dict[str, object]:
     report = raw_report({"gpu__time_duration.sum": 1000.0, **counters})
-    kernels = measure([replace(report, debug_builds=(is_debug_build,))]).kernels
+    kernels = measure([with_code(report, is_debug_build=[is_debug_build])]).kernels
     return bound(kernels, work, bandwidth).row(0, named=True)
 
 

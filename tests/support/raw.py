@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import polars as pl
 
+from ncuroof.ingest.code.static_code import RAW_CODE, raw_code
 from ncuroof.ingest.raw_report import RAW_PROCESSES, RAW_RULES, RAW_WORKLOADS, RawReport
 from ncuroof.ingest.session import Session
 from ncuroof.metrics.catalogue import BREAKDOWNS, DEVICE_NAME
@@ -39,4 +42,11 @@ def raw_report(*kernels: Mapping[str, float | str], names: Sequence[str] | None 
         units={},
         texts=pl.DataFrame({name: [kernel.get(name) for kernel in kernels] for name in sorted(texts)}).cast(pl.String),
         rules=pl.DataFrame(schema=RAW_RULES),
+        code=raw_code([{}] * len(kernels)),
     )
+
+
+def with_code(report: RawReport, **values: Sequence[Any]) -> RawReport:
+    """Return a report with columns of RAW_CODE, a value per workload."""
+    columns = (pl.Series(name, each, RAW_CODE[name]) for name, each in values.items())
+    return replace(report, code=report.code.with_columns(columns))

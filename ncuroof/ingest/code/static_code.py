@@ -15,14 +15,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
+from typing import Any
+
+import polars as pl
 
 from ncuroof.ingest.code import sass
 from ncuroof.ingest.code.async_copies import serial_copies
-from ncuroof.ingest.code.modules import CodeModule, kernel_spans, located
+from ncuroof.ingest.code.modules import CodeModule, debug_builds, kernel_spans, located
 from ncuroof.ingest.code.sass import CONTROL, GLOBAL_LOADS, LOADED_BYTES, OPCODE, STORES, words
 from ncuroof.ingest.file_content import Content
 from ncuroof.ingest.framing import Framing
@@ -104,61 +106,6 @@ _TELLING = re.compile(
     )
     + b"]"
 )
-
-
-@dataclass(frozen=True, slots=True)
-class StaticCode:
-    """What the code of a kernel says; see RawReport for the attributes, each of which is None if not known."""
-
-    unread_indices: frozenset[str] | None = None
-    operations: Mapping[str, int] | None = None
-    adjacent_loads: float | None = None
-    local_accesses: float | None = None
-    unread_shared_stores: int | None = None
-    serial_copies: int | None = None
-
-
-def static_code(
-    content: Content, framing: Framing, modules: Mapping[int, CodeModule], rows: Iterable[int]
-) -> list[StaticCode]:
-    """Return what the code of each workload says; nothing is known of it if the report does not contain the code.
-
-    Args:
-        content: the report's bytes.
-        framing: its blocks.
-        modules: the code in the report, by reference.
-        rows: workload rows, the most important first.
-    """
-    if modules and not any(module.code for module in modules.values()):
-        return []
-    spans = list(kernel_spans(framing))
-    found = [StaticCode()] * len(spans)
-    n_left = _MOST_BYTES
-
-    @lru_cache(_N_FUNCTIONS)
-    def code_of(module: CodeModule, function: bytes) -> StaticCode:
-        nonlocal n_left
-        image = module.image
-        if image is None or n_left <= 0:
-            return StaticCode()
-        code = image.code(function)
-        n_left -= len(code)
-        target = image.compute_capability
-        return StaticCode(
-            unread_in(code, target),
-            operations_in(code, target),
-            adjacent_share(code, target),
-            local_share(code, target),
-            unread_shared_stores(code, target),
-            serial_copies(code, target),
-        )
-
-    for row in islice(rows, _MOST_LOOKED_AT):
-        span = spans[row]
-        kernel = None if span is None else located(content, span, modules)
-        if kernel is not None:
-            found[row] = code_of(*kernel)
-    return found
 
 
 def adjacent_share(code: bytes, compute_capability: int) -> float | None:
@@ -304,3 +251,75 @@ def unread_in(code: bytes, compute_capability: int) -> frozenset[str] | None:
             return None
     unread = frozenset(INDICES[register] for register in INDICES.keys() - read)
     return (unread | {BY_LANE} if is_by_lane else unread) if read <= INDICES.keys() else None
+
+
+def unread_indices(code: bytes, compute_capability: int) -> list[str] | None:
+    """Return what `unread_in` returns, as a sorted list."""
+    unread = unread_in(code, compute_capability)
+    return None if unread is None else sorted(unread)
+
+
+ANALYSES: Mapping[str, tuple[pl.DataType, Callable[[bytes, int], Any]]] = {
+    "unread_indices": (pl.List(pl.String), unread_indices),
+    "operations": (pl.Struct(dict.fromkeys(OPERATIONS, pl.Int64())), operations_in),
+    "adjacent_loads": (pl.Float64(), adjacent_share),
+    "local_accesses": (pl.Float64(), local_share),
+    "unread_shared_stores": (pl.Int64(), unread_shared_stores),
+    "serial_copies": (pl.Int64(), serial_copies),
+}
+"""What is computed of each function: a column of RAW_CODE, its type, and the function that computes it.
+
+That function takes the machine code and its compute capability (86 for 8.6), and returns None for what it does not know. What it
+returns is said in its docstring."""
+
+RAW_CODE = pl.Schema({"is_debug_build": pl.Boolean(), **{name: dtype for name, (dtype, _) in ANALYSES.items()}})
+"""One row per profiled workload: what its machine code says. Null where that is not known, as without the code."""
+
+
+def code_table(
+    content: Content, framing: Framing, modules: Mapping[int, CodeModule], rows: Sequence[int]
+) -> pl.DataFrame:
+    """Return RAW_CODE; nothing is known of a workload whose code the report does not contain.
+
+    Args:
+        content: the report's bytes.
+        framing: its blocks, all of whose workloads were read.
+        modules: the code in the report, by reference.
+        rows: all workload rows, the most important first.
+    """
+    builds = debug_builds(content, framing, modules) or (None,) * len(rows)
+    found: list[dict[str, Any]] = [{"is_debug_build": is_debug_build} for is_debug_build in builds]
+    for row, values in _analysed(content, framing, modules, rows):
+        found[row].update(values)
+    return raw_code(found)
+
+
+def raw_code(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Return RAW_CODE with these rows; what a row does not have is null."""
+    return pl.DataFrame({name: [row.get(name) for row in rows] for name in RAW_CODE}, schema=RAW_CODE)
+
+
+def _analysed(
+    content: Content, framing: Framing, modules: Mapping[int, CodeModule], rows: Iterable[int]
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Yield the rows of workloads whose code is in the report, each with the values of ANALYSES."""
+    if modules and not any(module.code for module in modules.values()):
+        return
+    spans = list(kernel_spans(framing))
+    n_left = _MOST_BYTES
+
+    @lru_cache(_N_FUNCTIONS)
+    def of_function(module: CodeModule, function: bytes) -> Mapping[str, Any]:
+        nonlocal n_left
+        image = module.image
+        if image is None or n_left <= 0:
+            return {}
+        code = image.code(function)
+        n_left -= len(code)
+        return {name: analyse(code, image.compute_capability) for name, (_, analyse) in ANALYSES.items()}
+
+    for row in islice(rows, _MOST_LOOKED_AT):
+        span = spans[row]
+        kernel = None if span is None else located(content, span, modules)
+        if kernel is not None:
+            yield row, of_function(*kernel)

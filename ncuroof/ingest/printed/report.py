@@ -15,6 +15,7 @@ from pathlib import Path
 import polars as pl
 
 from ncuroof.errors import ReportFormatError
+from ncuroof.ingest.code.static_code import raw_code
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.file_content import sha256
 from ncuroof.ingest.printed.console import ConsoleRecords
@@ -88,6 +89,7 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
         units=values.units,
         texts=with_listings(values.texts, values.numbers),
         rules=_rules(gathered.rules, labels),
+        code=raw_code([{}] * len(gathered.launches)),
         sections=tuple(dict.fromkeys(labels.section(each) for each in gathered.sections)),
         damage="; ".join(_damage(records)) or None,
         warnings=tuple(_warnings(gathered, records)),

@@ -1,7 +1,8 @@
-"""Explains a name in the output: a verdict, finding, caveat, quantity, column, limiter, term, question or kernel family.
+"""Explains a name in the output: a verdict, finding, caveat, quantity, column, limiter, term, question, kernel family or GPU.
 
 Names as printed (on the terminal, the page, in tables) are mapped to the names that `ncuroof explain` knows. A quantity is
-explained with the counters that it comes from.
+explained with the counters that it comes from. An explanation ends with the file that defines the name, for those who want to
+change it.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import difflib
 import re
 import textwrap
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from ncuroof.diagnosis import load_parts, load_rules
@@ -33,6 +35,8 @@ from ncuroof.present.explanations.meanings import (
     quantity_label,
     term_lines,
 )
+from ncuroof.resources import files_with, folder
+from ncuroof.roofline import load_profiles, profile_by_name
 
 _WALL_TIME = "wall_time."
 _WIDTH = 100
@@ -53,18 +57,40 @@ _LITTLE_WORDS = (
 
 _TENSOR_WORK = "work.tensor"
 _EXCLUDES = "What it does not count:"
+_TABLES_OF_QUANTITIES = ("quantity", "computed", "measured")
 
 
-def explain(name: str) -> str:
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Names of one kind, and how one of them is explained.
+
+    Attributes:
+        names: of the kind.
+        lines: yields the explanation of one of them.
+        files: returns the files that define one of them, as paths below `profiles/`.
+        verb: what the files do with it.
+    """
+
+    names: Collection[str]
+    lines: Callable[[str], Iterator[str]]
+    files: Callable[[str], list[str]]
+    verb: str = "Defined"
+
+
+def explain(name: str, *, with_files: bool = True) -> str:
     """Return the explanation of `name` as lines of plain text.
 
     The name may be written as printed ("long scoreboard", "above roof", "latency · grid"), or be that of an NVIDIA counter.
 
+    Args:
+        name: to explain.
+        with_files: whether the explanation ends with the files that define the name.
+
     Raises:
         UnknownNameError: the name is unknown.
     """
-    parts = name.split(_JOINT)
-    each = ("\n".join(_lines(part if part in names() else meant(part))) for part in parts)
+    known = [part if part in names() else meant(part) for part in name.split(_JOINT)]
+    each = ("\n".join(_lines(part, with_files=with_files)) for part in known)
     return "\n\n".join(text.rstrip("\n") for text in each) + "\n"
 
 
@@ -98,36 +124,67 @@ def _names_by_kind() -> dict[str, list[str]]:
         "terms": list(load_terms()),
         "parts of a step's time": [f"{_WALL_TIME}{name}" for name in load_parts()],
         "questions of the decision path": [node.id for node in rules.nodes],
+        "GPUs": list(_gpus()),
         "groups of quantities": list(filter(None, groups)),
         **{f"quantities: {group}".removesuffix(": "): list(quantities) for group, quantities in groups.items()},
     }
 
 
-def _lines(name: str) -> Iterator[str]:
-    return next((lines for known, lines in _kinds() if name in known), _of_several_kinds)(name)
-
-
-def _kinds() -> Iterator[tuple[Collection[str], Callable[[str], Iterator[str]]]]:
-    """Yield the names of each kind, and what explains one of them; a name of several of these kinds is one of the first."""
-    rules, parts, reasons = load_rules(), load_parts(), load_catalogue().stalls.reasons
-    yield rules.verdicts, _verdict
-    yield rules.findings, finding_lines
-    yield rules.caveats, caveat_lines
-    yield (*load_families(), USER), _family
-    yield {*parts, *(f"{_WALL_TIME}{part}" for part in parts)}, _part_of_time
-    yield {*reasons, *(f"{STALLS}{reason}" for reason in reasons)}, stall_lines
-    yield every_quantity(), quantity_lines
-    yield load_catalogue().counters(), counter_lines
-    yield [node.id for node in rules.nodes], _question
-    yield load_terms(), term_lines
-
-
-def _of_several_kinds(name: str) -> Iterator[str]:
-    """Yield the explanation of a column, limiter or group: the same name can be all of these."""
-    lines = [*_column(name), *_limiter(name), *_group(name)]
-    if not lines:
+def _lines(name: str, *, with_files: bool) -> Iterator[str]:
+    """Yield the explanation of a name; a name of several kinds is explained as the first, or as all that can be meant at once."""
+    kind = next((kind for kind in _kinds() if name in kind.names), None)
+    kinds = [kind] if kind else [kind for kind in _kinds_at_once() if name in kind.names]
+    if not kinds:
         raise _unknown(name)
-    yield from lines
+    for number, each in enumerate(kinds):
+        yield from ("",) if number else ()
+        yield from each.lines(name)
+        if with_files and (files := each.files(name)):
+            yield from ("", f"{each.verb} in {', '.join(f'profiles/{file}' for file in files)}")
+
+
+def _kinds() -> Iterator[_Kind]:
+    """Yield the kinds of names; a name of several of them is one of the first."""
+    rules, parts, reasons = load_rules(), load_parts(), load_catalogue().stalls.reasons
+    yield _Kind(rules.verdicts, _verdict, _in_table("rules.toml", "verdict"))
+    yield _Kind(rules.findings, finding_lines, _in_table("rules.toml", "finding"))
+    yield _Kind(rules.caveats, caveat_lines, _in_table("rules.toml", "caveat"))
+    yield _Kind((*load_families(), USER), _family, lambda _: ["families.toml"])
+    of_time = _in_table("temporal_breakdown.toml", "part", prefix=_WALL_TIME)
+    yield _Kind({*parts, *(f"{_WALL_TIME}{part}" for part in parts)}, _part_of_time, of_time)
+    yield _Kind({*reasons, *(f"{STALLS}{reason}" for reason in reasons)}, stall_lines, _files_of_quantity)
+    yield _Kind(every_quantity(), quantity_lines, _files_of_quantity)
+    yield _Kind(load_catalogue().counters(), counter_lines, _files_of_counter, verb="Read")
+    yield _Kind([node.id for node in rules.nodes], _question, _in_table("rules.toml", "node"))
+    yield _Kind(load_terms(), term_lines, _in_table("terms.toml", "term"))
+    yield _Kind(_gpus(), _gpu, lambda gpu: [f"gpus/{gpu}.toml"])
+
+
+def _kinds_at_once() -> Iterator[_Kind]:
+    """Yield kinds that can have the same name: it is explained as each of them."""
+    yield _Kind({*load_page_columns(), *load_columns(), *columns_by_name()}, _column, lambda _: ["columns.toml"])
+    yield _Kind(load_limiters(), _limiter, _in_table("limiters.toml", "limiter"))
+    groups = quantities_by_group()
+    yield _Kind(
+        set(filter(None, groups)),  # those without a group are in one without a name
+        group_lines,
+        lambda group: list(dict.fromkeys(file for name in groups[group] for file in _files_of_quantity(name))),
+    )
+
+
+def _in_table(name: str, table: str, prefix: str = "") -> Callable[[str], list[str]]:
+    return lambda entry: files_with(name, table, [entry.removeprefix(prefix)])
+
+
+@cache
+def _files_of_quantity(name: str) -> list[str]:
+    if name.removeprefix(STALLS) in load_catalogue().stalls.reasons:
+        return files_with("metrics.toml", "stalls", ["reasons"])
+    return [file for table in _TABLES_OF_QUANTITIES for file in files_with("metrics.toml", table, [name])]
+
+
+def _files_of_counter(name: str) -> list[str]:
+    return list(dict.fromkeys(file for quantity in _users_of_counter(name) for file in _files_of_quantity(quantity)))
 
 
 def _unknown(name: str) -> UnknownNameError:
@@ -201,26 +258,30 @@ def _question(name: str) -> Iterator[str]:
 
 def _column(name: str) -> Iterator[str]:
     if name in load_page_columns():
-        yield from (f"{name}: page column, share", "", load_page_columns()[name].doc, "")
+        yield from (f"{name}: page column, share", "", load_page_columns()[name].doc)
     column = {**load_columns(), **columns_by_name()}.get(name)
     if column is not None:
         unit = f", {column.unit}" if column.unit else ""
-        yield from (f"{name}: column{unit}", "", column.doc, "")
+        yield from ("",) if name in load_page_columns() else ()
+        yield from (f"{name}: column{unit}", "", column.doc)
 
 
 def _limiter(name: str) -> Iterator[str]:
-    if name not in load_limiters():
-        return
     yield from (f"{name}: limiter", "", load_limiters()[name])
     findings = [finding.id for finding in load_rules().findings.values() if name in finding.limiters]
     if findings:
         yield from ("", f"Findings for kernels that it limits: {', '.join(findings)}.")
-    yield ""
 
 
-def _group(name: str) -> Iterator[str]:
-    if name and name in quantities_by_group():  # those without a group are in one without a name
-        yield from group_lines(name)
+@cache
+def _gpus() -> tuple[str, ...]:
+    return tuple(sorted(path.stem for path in (folder("profiles") / "gpus").glob("*.toml")))
+
+
+def _gpu(name: str) -> Iterator[str]:
+    profile = profile_by_name(name)
+    yield from (f"{name}: GPU, {profile.name}, {profile.architecture} {profile.chip}", "")
+    yield f"Its data sheet, each number with its source: ncuroof gpus {name}"
 
 
 def meant(name: str) -> str:
@@ -276,6 +337,9 @@ def _names_by_key() -> dict[str, str]:
         found.setdefault(_key(printed), name)
     for name in every_quantity():
         found.setdefault(_key(quantity_label(name)), name)
+    for profile in load_profiles():
+        for printed in (profile.id, profile.name, *profile.device_names):
+            found.setdefault(_key(printed), profile.id)
     return found
 
 
@@ -317,8 +381,18 @@ def quantity_lines(name: str) -> Iterator[str]:
 
 def counter_lines(name: str) -> Iterator[str]:
     """Yield the explanation of an NVIDIA counter: the quantities that it is used for."""
-    catalogue = load_catalogue()
     yield from (f"{name}: NVIDIA counter", "")
+    quantities = every_quantity()
+    found = [
+        f"  {user}: {quantities[user].doc}" if user in quantities else f"  {user}" for user in _users_of_counter(name)
+    ]
+    identity = "It identifies the launch (block, stream, context, GPU) and is not used in the formula of any quantity."
+    yield from ("Used for:", *found) if found else (identity,)
+
+
+def _users_of_counter(name: str) -> list[str]:
+    """Return the quantities and the stall reasons whose formulas read a counter."""
+    catalogue = load_catalogue()
     found = []
     of_tensor = {catalogue.tensor.cycles_per_second, *catalogue.tensor.instruction_rate.counters}
     for quantity in every_quantity().values():
@@ -326,11 +400,8 @@ def counter_lines(name: str) -> Iterator[str]:
         formulas += [each for pair in catalogue.pairs(quantity.name) for each in (pair.achieved, pair.peak) if each]
         is_of_tensor = quantity.name == _TENSOR_WORK and name in of_tensor
         if is_of_tensor or any(name in formula.counters for formula in formulas):
-            found.append(f"  {quantity.name}: {quantity.doc}")
-    reasons = catalogue.stalls.reasons
-    found += [f"  {STALLS}{reason}" for reason in reasons if name in _counters_of_stall(reason)]
-    identity = "It identifies the launch (block, stream, context, GPU) and is not used in the formula of any quantity."
-    yield from ("Used for:", *found) if found else (identity,)
+            found.append(quantity.name)
+    return [*found, *(f"{STALLS}{each}" for each in catalogue.stalls.reasons if name in _counters_of_stall(each))]
 
 
 def _counters_of_stall(reason: str) -> tuple[str, ...]:

@@ -22,12 +22,11 @@ from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family
 from ncuroof.present.sentences.model_utilisation import mfu_value
 from ncuroof.present.sentences.remarks import (
     Doubt,
-    debug_build_sentence,
+    RunRemark,
     doubted,
     doubts_claim,
-    failed_sentence,
     locked_clock_remark,
-    selection_sentence,
+    run_remarks,
 )
 from ncuroof.present.sentences.report_names import names_of_several
 from ncuroof.present.sentences.wall_time import WallTimeTable, wall_time_tables
@@ -81,9 +80,7 @@ class PageContext:
         Sequence[str],
         "sentences: what the run is bound by, whether the GPU is idle, what to do first, and what that saves",
     ]
-    debug_builds: Annotated[str, "warning that kernels were compiled for debugging, or empty"]
-    failed: Annotated[str, "which launches failed to profile and what to do about it, or empty"]
-    selection: Annotated[str, "which launches of the run these are, or empty for all"]
+    remarks: Annotated[Sequence[RunRemark], "what to know of the run before trusting its numbers"]
     weighting: Annotated[Sequence[str], "sentences on how sums are weighted, or none"]
     doubts: Annotated[str, "the remark on verdicts that are less certain; empty where there are few"]
     doubted: Annotated[Sequence[Doubt], "the caveats for which they are"]
@@ -123,9 +120,7 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
         sources=[_source(source) for source in sources],
         devices=[_device(index, device, kernels) for index, device in enumerate(document["devices"])],
         headline=headline(document, rules),
-        debug_builds=debug_build_sentence(summary),
-        failed=failed_sentence([formatting.kernel_name(kernel) for kernel in kernels if kernel["failed"]]),
-        selection=selection_sentence(summary),
+        remarks=run_remarks(summary, [formatting.kernel_name(kernel) for kernel in kernels if kernel["failed"]]),
         weighting=weighting_sentences(weighting),
         doubts=doubts_claim(summary),
         doubted=doubted(summary),

@@ -93,7 +93,7 @@ def _ceiling(ceiling: Record, names: Sequence[str], view: View) -> tuple[str, st
 def explained(document: Record) -> list[tuple[str, str]]:
     """Return each name in the document that `ncuroof explain` knows, with its explanation, sorted by name."""
     met = {name for kernel in document["kernels"] for name in _names_of(kernel)}
-    return [(name, explain(name)) for name in sorted(met & set(names()))]
+    return [(name, explain(name, with_files=False)) for name in sorted(met & set(names()))]
 
 
 def _names_of(kernel: Record) -> Iterable[str]:

@@ -59,6 +59,30 @@ class Doubt:
     share: Annotated[str, "of the time"]
 
 
+@dataclass(frozen=True, slots=True)
+class RunRemark:
+    """What to know of a run before trusting its numbers: a note of the summary, and a line at the top of the page."""
+
+    text: Annotated[str, "the remark"]
+    is_warning: Annotated[bool, "whether the numbers are not what they seem"] = False
+    is_urgent: Annotated[bool, "whether a screen reader interrupts for it"] = False
+
+
+def run_remarks(summary: Record, failed: Sequence[str]) -> list[RunRemark]:
+    """Return the remarks that apply to a run, in their order on the page and in the summary; a new one is one more entry.
+
+    Args:
+        summary: of a document.
+        failed: short name of each launch that failed.
+    """
+    remarks = (
+        RunRemark(selection_sentence(summary)),
+        RunRemark(debug_build_sentence(summary), is_warning=True, is_urgent=True),
+        RunRemark(failed_sentence(failed), is_warning=True),
+    )
+    return [remark for remark in remarks if remark.text]
+
+
 def doubts_sentence(summary: Record) -> str:
     """Return the remark, with the names that `ncuroof explain` knows; empty where little of the time is concerned.
 

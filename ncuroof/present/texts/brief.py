@@ -22,12 +22,10 @@ from ncuroof.present.sentences.actions import Outlook, most_worth, of_what, outl
 from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_outer_range, differing, extremes
 from ncuroof.present.sentences.model_utilisation import mfu_line
 from ncuroof.present.sentences.remarks import (
-    debug_build_sentence,
     doubts_sentence,
-    failed_sentence,
     locked_clock_remark,
     reached_roof_lines,
-    selection_sentence,
+    run_remarks,
     to_know_more,
 )
 from ncuroof.present.sentences.report_names import distinguishing_words, names_of_several, with_folders
@@ -203,11 +201,11 @@ def _shares(analysed: Analysed) -> Iterator[VerdictShare]:
 def _notes(analysed: Analysed, reports: Sequence[str], summary: Record) -> Iterator[str]:
     weighting = summary.get("weighting")
     command_lines = [report.session.command_line for report in analysed.reports]
+    remarks = run_remarks(summary, _names_of_failed(analysed))
     notes = (
-        selection_sentence(summary),
+        *(remark.text for remark in remarks if not remark.is_warning),
         *_of_files(analysed, reports),
-        debug_build_sentence(summary),
-        failed_sentence(_names_of_failed(analysed)),
+        *(remark.text for remark in remarks if remark.is_warning),
         *weighting_sentences(weighting),
         *not_the_run_sentences(weighting, command_lines),
         doubts_sentence(summary),

@@ -56,6 +56,7 @@ def print_profile(profile: GpuProfile, *, color: bool | None = None) -> None:
         console.print(f"  {profile.sources[key]}", style="dim", soft_wrap=True)
     for about, note in profile.notes.items():
         console.print(f"note on {about}: {note}", soft_wrap=True)
+    console.print(f"defined in profiles/gpus/{profile.id}.toml", soft_wrap=True)
 
 
 def _facts(profile: GpuProfile) -> Iterator[str]:
