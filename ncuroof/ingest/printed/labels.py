@@ -20,6 +20,9 @@ from ncuroof.resources import profile_file
 
 _WITH_BREAKDOWNS = ("GPU Speed Of Light Throughput", "GPU Speed Of Light")
 
+_CHART = "Chart"
+"""Part of the names of sections that show charts."""
+
 _COUNTER_MARK = "__"
 """Part of counter names, but of no label."""
 
@@ -70,14 +73,18 @@ class PrintedLabels:
         """Return the section that a label belongs to: `section` if it has the label, else the one section that has it, if only one.
 
         Args:
-            section: the section under which the label is printed; in copied text, headings may be missing. A section that only has
-                charts is always kept: its labels are its own.
+            section: the section under which the label is printed; in copied text, headings may be missing, and other versions of
+                ncu print some labels in other sections ("Waves Per SM" also in Speed of Light). A section of charts is always
+                kept: its labels are its own, as "SM Frequency" is that of a roofline there.
             label: as printed.
         """
-        is_of_charts = self.counter_by_label.get(section) == {}
-        if is_of_charts or self.counter(section, label) is not None:
+        if _CHART in section or self.counter(section, label) is not None:
             return section
-        found = {counters[label]: name for name, counters in self.counter_by_label.items() if label in counters}
+        found = {
+            counters[label]: name
+            for name, counters in self.counter_by_label.items()
+            if label in counters and _CHART not in name
+        }
         return next(iter(found.values())) if len(found) == 1 else section
 
     def is_label(self, section: str, words: str) -> bool:
@@ -178,3 +185,15 @@ def with_listings(texts: pl.DataFrame, counters: pl.DataFrame) -> pl.DataFrame:
     listings = [each for breakdown in load_printed_breakdowns() if (each := breakdown.listed(counters)) is not None]
     held = texts.drop(each.name for each in listings if each.name in texts.columns)
     return pl.DataFrame([*held.iter_columns(), *listings]) if listings else texts
+
+
+def with_same_clocks(numbers: pl.DataFrame, units: Mapping[str, str]) -> tuple[pl.DataFrame, Mapping[str, str]]:
+    """Return the counters and their units, with those added that ncu prints under a label of another counter of the same clock."""
+    columns, known = {column.name: column for column in numbers.iter_columns()}, dict(units)
+    with profile_file("printed.toml") as raw:
+        same_clocks: Mapping[str, str] = raw["same_clock"]
+    for name, printed in same_clocks.items():
+        if printed in columns and known.setdefault(name, known[printed]) == known[printed]:
+            values = columns[printed].alias(name)
+            columns[name] = columns[name].fill_null(values) if name in columns else values
+    return pl.DataFrame(list(columns.values())) if columns else numbers, known

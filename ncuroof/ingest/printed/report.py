@@ -18,7 +18,7 @@ from ncuroof.errors import ReportFormatError
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.file_content import sha256
 from ncuroof.ingest.printed.console import ConsoleRecords
-from ncuroof.ingest.printed.labels import PrintedLabels, load_printed_labels, with_listings, with_members
+from ncuroof.ingest.printed.labels import PrintedLabels, load_printed_labels, with_listings, with_members, with_same_clocks
 from ncuroof.ingest.printed.records import PrintedRecords, printed_lines
 from ncuroof.ingest.printed.sentences import mentioned_counters
 from ncuroof.ingest.printed.tables import (
@@ -71,7 +71,8 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
     values = values_of(gathered, name)
     _require_counters(gathered, values, name)
     mentioned = mentioned_counters(gathered.rules)
-    counters = _with_others(values.numbers, [launch_counters(launch) for launch in gathered.launches])
+    numbers, units = with_same_clocks(values.numbers, values.units)
+    counters = _with_others(numbers, [launch_counters(launch) for launch in gathered.launches])
     counters = _with_others(counters, [mentioned.get(row, {}) for row in range(len(gathered.launches))])
     processes = [_process(launch) for launch in gathered.launches]
     return RawReport(
@@ -85,7 +86,7 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
             orient="row",
         ),
         counters=counters,
-        units=values.units,
+        units=units,
         texts=with_listings(values.texts, values.numbers),
         rules=_rules(gathered.rules, labels),
         sections=tuple(dict.fromkeys(labels.section(each) for each in gathered.sections)),

@@ -200,7 +200,7 @@ class _LongTable:
         return True
 
     def _add_value(self, row: int, section: str, label: str, by_column: Mapping[str, str]) -> None:
-        counter = self._labels.counter(section, label)
+        counter = self._labels.counter(self._labels.section_of(section, label), label)
         if counter is None:
             self._found.unknown_labels[label] = None
         elif self._is_wanted(counter):
