@@ -12,6 +12,7 @@ import polars as pl
 
 from ncuroof.ingest.embedded_charts import EmbeddedChart
 from ncuroof.ingest.session import Session
+from ncuroof.sidecars.counts import Counts
 
 RAW_WORKLOADS = pl.Schema(
     {
@@ -141,6 +142,7 @@ class RawReport:
             of `ncuroof.ingest.code.async_copies`); likewise.
         instructions: RAW_INSTRUCTIONS of kernels whose code is in the report; if there are too many, of some of the kernels.
         folder: name of the folder that contains the file; empty for a report that was opened on its own.
+        counts: of a printed summary over launches, how many each row stands for; else None.
         is_printed: whether it was read from a table that ncu printed, whose numbers are rounded, not from the report itself.
     """
 
@@ -166,6 +168,7 @@ class RawReport:
     unread_shared_stores: tuple[float | None, ...] = ()
     serial_copies: tuple[float | None, ...] = ()
     instructions: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=RAW_INSTRUCTIONS))
+    counts: Counts | None = None
     is_printed: bool = False
     folder: str = ""
 

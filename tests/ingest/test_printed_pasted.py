@@ -227,19 +227,6 @@ def test_names_and_tables_that_cannot_be_joined_are_refused_with_what_was_found(
         read_log(tmp_path, text)
 
 
-# ---- summaries ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("separator", ['","', '";"', ","])
-def test_summaries_as_csv_are_refused_as_those_in_text_are(tmp_path: Path, separator: str) -> None:
-    names = ["Process ID", "Kernel Name", "Invocations", "Metric Name", "Metric Unit", "Minimum", "Maximum", "Average"]
-    cells = ["4242", "fn", "14", "Theoretical Occupancy", "%", "90.00", "100.00", "95.00"]
-    quote = '"' if '"' in separator else ""
-    text = "".join(f"{quote}{separator.join(line)}{quote}\n" for line in (names, cells))
-    with pytest.raises(ReportFormatError, match="sums over several launches"):
-        read_log(tmp_path, text)
-
-
 # ---- rules -------------------------------------------------------------------------------------------
 
 

@@ -15,8 +15,12 @@ from pathlib import Path
 
 from ncuroof.errors import ReportFormatError
 
-_HEADER = re.compile(r'\ufeff?"?ID"?([,;\t])"?Process ID"?\1')
+_HEADER = re.compile(
+    r'\ufeff?"?(?:ID"?([,;\t])"?Process ID"?\1|Process ID"?([,;\t])"?Process Name"?\2|Domain"?([,;\t])"?Range:)'
+)
+"""Of launches, of summaries per kernel or GPU, and of summaries per NVTX range."""
 _QUOTED_ROW = re.compile(r'"\d*(?:"|$)')
+_QUOTED_ROW_OF_RANGE = re.compile('"')
 _PLAIN_ROW = {separator: re.compile(rf"\d*{separator}\d*{separator}") for separator in ",;\t"}
 _OF_NCU = re.compile(r"==[A-Z]+==")
 _OTHER_HEADER = re.compile(r'"[A-Za-z][^"]*"(?:[,;\t]"[^"]*")+\s*$')
@@ -26,6 +30,12 @@ _MOST_LINES = 1000
 """Lines of one row; the longest text of a rule has a few."""
 
 SECTION_NAME, METRIC_NAME, METRIC_UNIT, METRIC_VALUE = "Section Name", "Metric Name", "Metric Unit", "Metric Value"
+INVOCATIONS, LEAST, MOST = "Invocations", "Minimum", "Maximum"
+"""Columns of a summary (`--print-summary`): how many launches a row is the average of, and the ends of their values."""
+
+_AVERAGE = {"Average": METRIC_VALUE}
+"""What a summary calls the column of values."""
+
 RULE_COLUMNS = ("Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup")
 """Columns of tables with a row per counter or rule (details page)."""
 
@@ -61,7 +71,8 @@ class Header:
 
     def begins(self, line: str) -> bool:
         """Return whether a line begins a row of the table."""
-        row = _QUOTED_ROW if self.is_quoted else _PLAIN_ROW[self.separator]
+        quoted = _QUOTED_ROW_OF_RANGE if self.names[0] == "Domain" else _QUOTED_ROW
+        row = quoted if self.is_quoted else _PLAIN_ROW[self.separator]
         return row.match(line) is not None
 
     def holds(self, cells: list[str]) -> bool:
@@ -69,7 +80,15 @@ class Header:
         least = len(self.names)
         if self.is_long:
             least = 1 + max(self.names.index(name) for name in (METRIC_NAME, METRIC_VALUE))
+        if INVOCATIONS in self.names and not self._is_of_summary(cells):
+            return False
         return least <= len(cells) <= len(self.names)
+
+    def _is_of_summary(self, cells: list[str]) -> bool:
+        """Return whether cells stand below their names: ncu 2024.1 mixes up those of the raw page's summary per GPU."""
+        by_name = dict(zip(self.names, cells, strict=False))
+        is_shape = by_name.get("Grid Size", "").startswith(("(", "n/a"))
+        return by_name.get(INVOCATIONS, "").isdecimal() and is_shape
 
 
 class PrintedRecords:
@@ -113,9 +132,12 @@ class PrintedRecords:
         yield from self._row(pending)
 
     def _begun(self, line: str, found: re.Match[str]) -> Header:
-        names = tuple(name.strip() for name in _cells(line.removeprefix("\ufeff"), found[1]))
+        separator = found[1] or found[2] or found[3]
+        names = tuple(
+            _AVERAGE.get(name.strip(), name.strip()) for name in _cells(line.removeprefix("\ufeff"), separator)
+        )
         self.n_tables += 1
-        return Header(names, found[1], '"' in found[0], self.n_tables)
+        return Header(names, separator, '"' in found[0], self.n_tables)
 
     def _row(self, pending: list[str]) -> Iterator[tuple[Header, list[str]]]:
         """Yield the collected lines as a row if they form one, and clear them."""

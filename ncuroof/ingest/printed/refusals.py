@@ -58,11 +58,6 @@ def error_without_launches(records: PrintedRecords | ConsoleRecords, path: Path,
 
 
 def _of_text(records: ConsoleRecords, path: Path, name: str) -> NcuroofError:
-    if records.is_summary:
-        return ReportFormatError(
-            f"{name}: expected ncu's output for each launch, found sums over several launches (--print-summary)",
-            hint=_RAW_PAGE,
-        )
     if records.prefix is not None:
         return ReportFormatError(
             f"{name}: expected ncu's lines as it prints them, found them behind {records.prefix.strip()[:_LONGEST_PREFIX]!r}",

@@ -18,9 +18,16 @@ from ncuroof.errors import ReportFormatError
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.file_content import sha256
 from ncuroof.ingest.printed.console import ConsoleRecords
-from ncuroof.ingest.printed.labels import PrintedLabels, load_printed_labels, with_listings, with_members, with_same_clocks
+from ncuroof.ingest.printed.labels import (
+    PrintedLabels,
+    load_printed_labels,
+    with_listings,
+    with_members,
+    with_same_clocks,
+)
 from ncuroof.ingest.printed.records import PrintedRecords, printed_lines
 from ncuroof.ingest.printed.sentences import mentioned_counters
+from ncuroof.ingest.printed.summaries import DURATION_ENDS, invocation_counts, spread_sentences
 from ncuroof.ingest.printed.tables import (
     Gathered,
     Gatherer,
@@ -41,6 +48,7 @@ from ncuroof.ingest.raw_report import (
     RawReport,
 )
 from ncuroof.ingest.session import Process, Session
+from ncuroof.sidecars.counts import Counts
 
 _RULE_TYPES = {"OK": "ok", "INF": "ok", "WRN": "warning", "ERR": "error", "OPT": "optimization"}
 _SCOPES = {"local", "global"}
@@ -57,7 +65,7 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
         selection: the counters to read; None for all of them.
 
     Raises:
-        ReportFormatError: the file has no such table, or only a summary; no units; no counter with a known name; lines of several
+        ReportFormatError: the file has no such table; no units; no counter with a known name; lines of several
             ranks; numbers in two notations; or more counters of a kind than any GPU has.
         ReportEmptyError: its tables contain no launch, or it is the log of a run without any.
         OSError: the file cannot be read.
@@ -72,6 +80,8 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
     _require_counters(gathered, values, name)
     mentioned = mentioned_counters(gathered.rules)
     numbers, units = with_same_clocks(values.numbers, values.units)
+    counts = invocation_counts(gathered.launches, numbers)
+    numbers = numbers.drop(*DURATION_ENDS, strict=False)
     counters = _with_others(numbers, [launch_counters(launch) for launch in gathered.launches])
     counters = _with_others(counters, [mentioned.get(row, {}) for row in range(len(gathered.launches))])
     processes = [_process(launch) for launch in gathered.launches]
@@ -92,7 +102,8 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
         sections=tuple(dict.fromkeys(labels.section(each) for each in gathered.sections)),
         damage="; ".join(_damage(records)) or None,
         warnings=tuple(_warnings(gathered, records)),
-        remarks=tuple(_remarks(gathered)),
+        remarks=tuple(_remarks(gathered, counts)),
+        counts=counts,
         is_printed=True,
     )
 
@@ -145,7 +156,11 @@ def _with_others(numbers: pl.DataFrame, others: Sequence[Mapping[str, float]]) -
 def _workloads(launches: Sequence[Mapping[str, str]], values: Values) -> pl.DataFrame:
     names = [launch.get("Kernel Name") or None for launch in launches]
     function_by_name = {name: function_name(name) if name else None for name in dict.fromkeys(names)}
-    collected = [column for column in values.numbers.columns if not column.startswith(ALWAYS_STORED)]
+    collected = [
+        column
+        for column in values.numbers.columns
+        if not column.startswith(ALWAYS_STORED) and column not in DURATION_ENDS
+    ]
     n_found, n_not_finite = (
         _n_true(flags, collected, len(names))
         for flags in (values.numbers.select(pl.all().is_not_null()), values.not_finite)
@@ -239,10 +254,12 @@ def _warnings(gathered: Gathered, records: PrintedRecords | ConsoleRecords) -> I
         yield f"tables apart from any kernel's name are assigned to the last kernel named before them: {counted}"
 
 
-def _remarks(gathered: Gathered) -> Iterable[str]:
+def _remarks(gathered: Gathered, counts: Counts | None) -> Iterable[str]:
     yield (
         "a table printed by ncu: its numbers are rounded (least with --print-units auto), and versions, command line and "
         "clock control are unknown"
     )
+    if counts is not None:
+        yield from spread_sentences(counts)
     if gathered.unknown_labels:
         yield f"labels left out because they do not name a single counter: {', '.join(gathered.unknown_labels)}"

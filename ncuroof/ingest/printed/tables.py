@@ -14,7 +14,17 @@ import polars as pl
 from ncuroof.errors import ReportFormatError
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.printed.labels import PrintedLabels
-from ncuroof.ingest.printed.records import METRIC_NAME, METRIC_UNIT, METRIC_VALUE, RULE_COLUMNS, SECTION_NAME, Header
+from ncuroof.ingest.printed.records import (
+    INVOCATIONS,
+    LEAST,
+    METRIC_NAME,
+    METRIC_UNIT,
+    METRIC_VALUE,
+    MOST,
+    RULE_COLUMNS,
+    SECTION_NAME,
+    Header,
+)
 
 _ROWS_PER_CHUNK, _CELLS_PER_CHUNK = 1 << 10, 1 << 16
 """Rows and cells kept as Python strings before they become a table, which needs a fraction of the memory."""
@@ -22,15 +32,29 @@ _ROWS_PER_CHUNK, _CELLS_PER_CHUNK = 1 << 10, 1 << 16
 CELLS = pl.Schema({"row": pl.UInt32(), "counter": pl.String(), "unit": pl.String(), "text": pl.String()})
 """One row per printed value: the launch, the counter, the unit as printed, and the value as printed."""
 
+DURATION = "gpu__time_duration.sum"
+
 PUSHED, STARTED = (
     "thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",
     "Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",
 )
 IDENTITY = (
     "ID", "Process ID", "Process Name", "Host Name", PUSHED, STARTED, "Kernel Name", "Kernel Time", "Context", "Stream",
-    "Block Size", "Grid Size", "Device", "CC",
+    "Block Size", "Grid Size", "Device", "CC", INVOCATIONS,
 )  # fmt: skip
 """Columns that are not counters. Old versions print the time and no shape; NVTX columns are printed if NVTX was recorded."""
+
+_OF_A_LAUNCH = ("ID", "Process ID", "Kernel Name")
+_OF_A_SUMMARY = (
+    "Process ID",
+    "Kernel Name",
+    "Block Size",
+    "Grid Size",
+    "Device",
+    "Domain",
+    *(f"Range:{attributes.partition('Range:')[2]}" for attributes in (PUSHED, STARTED)),
+)
+"""Columns that identify a launch, and a row of a summary."""
 
 _COUNTER_BY_COLUMN = {"Context": "launch__context_id", "Stream": "launch__stream_id", "Device": "launch__device_id"}
 _EXTENTS = {"Block Size": "launch__block_dim", "Grid Size": "launch__grid_dim"}
@@ -205,13 +229,20 @@ class _LongTable:
             self._found.unknown_labels[label] = None
         elif self._is_wanted(counter):
             self._cells.append((row, counter, by_column[METRIC_UNIT], by_column[METRIC_VALUE]))
+            if counter == DURATION:  # of a summary, the shortest and the longest launch
+                ends = ((f"{counter} {end}", by_column.get(end, "")) for end in (LEAST, MOST))
+                self._cells += [(row, name, by_column[METRIC_UNIT], text) for name, text in ends if text]
             if len(self._cells) >= _CELLS_PER_CHUNK:
                 self._store()
 
     def _row(self, by_column: Mapping[str, str]) -> int:
-        """Return the row of the launch, identified by number, process and kernel: launch numbers repeat between processes."""
+        """Return the row of the launch, identified by number, process and kernel: launch numbers repeat between processes.
+
+        In a summary, which has no numbers, each kernel and launch shape of a GPU and NVTX range has a row.
+        """
         identity = {name: by_column[name].strip() for name in IDENTITY if name in by_column}
-        key = (identity["ID"], identity["Process ID"], identity.get("Kernel Name", ""))
+        names = _OF_A_LAUNCH if "ID" in identity else _OF_A_SUMMARY
+        key = tuple(by_column.get(name, "") for name in names)
         row = self._row_by_launch.get(key)
         if row is None:
             row = self._row_by_launch[key] = len(self._found.launches)
