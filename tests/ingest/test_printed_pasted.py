@@ -216,7 +216,6 @@ def test_a_number_before_a_line_may_have_any_length(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("".join(f"out> {line}\n" for line in log(SPEED).splitlines()), "found them behind 'out>'"),
         (f"{SECOND}[4242] app@127.0.0.1\n{SPEED}", "found names and, apart from them, tables"),
     ],
 )

@@ -91,7 +91,6 @@ class ConsoleRecords:
         n_tables: number of launches so far.
         has_sections: whether the file contains a known section.
         has_other_names: whether a line names a launch in another form than ncu's pages do.
-        prefix: what stands before the first known section that is not at the beginning of its line; None if there is none.
         is_unnamed: as given.
     """
 
@@ -99,7 +98,6 @@ class ConsoleRecords:
         self.n_lost = self.n_empty = self.n_tables = 0
         self.is_cut = False
         self.has_sections = self.has_other_names = False
-        self.prefix: str | None = None
         self.is_unnamed = is_unnamed
         self._sections: set[str] = set()
         self._orphan = ""
@@ -203,8 +201,8 @@ class ConsoleRecords:
             self._end_launch()
             return True
         else:
-            if found := _SECTION.search(text):
-                self._meet_section(found[1], text[: found.start()])
+            if found := _SECTION.match(text):
+                self._meet_section(found[1])
             is_part = self._place is not None and self._begins_part(self._place, text, shown)
             if is_part:
                 self._launch_lines.clear()
@@ -219,12 +217,9 @@ class ConsoleRecords:
         else:
             self._begin_launch({**self._gpu, **found.identity})
 
-    def _meet_section(self, name: str, prefix: str) -> None:
+    def _meet_section(self, name: str) -> None:
         """Record that a section begins: of the current launch, of none, or of a new unnamed launch."""
         if name not in self._labels.identifier_by_section:
-            return
-        if prefix:
-            self.prefix = self.prefix or prefix
             return
         self.has_sections = True
         if self.is_unnamed and (not self._place or name in self._sections):

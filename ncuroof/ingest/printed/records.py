@@ -11,9 +11,6 @@ import csv
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-
-from ncuroof.errors import ReportFormatError
 
 _HEADER = re.compile(
     r'\ufeff?"?(?:ID"?([,;\t])"?Process ID"?\1|Process ID"?([,;\t])"?Process Name"?\2|Domain"?([,;\t])"?Range:)'
@@ -38,14 +35,6 @@ _AVERAGE = {"Average": METRIC_VALUE}
 
 RULE_COLUMNS = ("Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup")
 """Columns of tables with a row per counter or rule (details page)."""
-
-_ENCODING_BY_MARK = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
-_LONGEST_LINE = 1 << 22
-"""In characters. A row with every counter of a full set has 30 000; with all instance values, a million."""
-
-_ESCAPE = "\x1b"
-_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_TIME = re.compile(r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?[ \t]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +112,7 @@ class PrintedRecords:
                 is_open = False
             elif not pending:
                 if _OTHER_HEADER.match(line):
-                    self._n_cells_of_other = len(_cells(line, self._header.separator))
+                    self._n_cells_of_other = len(cells_of(line, self._header.separator))
                 continue
             pending.append(line)  # the first line of a row, or the continuation of a text with line breaks
             is_open ^= line.count('"') % 2 == 1
@@ -134,7 +123,7 @@ class PrintedRecords:
     def _begun(self, line: str, found: re.Match[str]) -> Header:
         separator = found[1] or found[2] or found[3]
         names = tuple(
-            _AVERAGE.get(name.strip(), name.strip()) for name in _cells(line.removeprefix("\ufeff"), separator)
+            _AVERAGE.get(name.strip(), name.strip()) for name in cells_of(line.removeprefix("\ufeff"), separator)
         )
         self.n_tables += 1
         return Header(names, separator, '"' in found[0], self.n_tables)
@@ -142,7 +131,7 @@ class PrintedRecords:
     def _row(self, pending: list[str]) -> Iterator[tuple[Header, list[str]]]:
         """Yield the collected lines as a row if they form one, and clear them."""
         if pending and self._header is not None:
-            cells = _cells("".join(pending), self._header.separator)
+            cells = cells_of("".join(pending), self._header.separator)
             if self._header.holds(cells):
                 self._n_cells_of_other = 0
                 yield self._header, cells
@@ -151,37 +140,9 @@ class PrintedRecords:
         pending.clear()
 
 
-def _cells(record: str, separator: str) -> list[str]:
+def cells_of(record: str, separator: str) -> list[str]:
+    """Return the cells of a record of CSV; none of one that is no CSV."""
     try:
         return next(csv.reader([record], delimiter=separator), [])
     except csv.Error:  # a cell exceeds the csv module's size limit
         return []
-
-
-def printed_lines(path: Path, where: str) -> Iterator[str]:
-    """Yield the lines of a text file, in whichever encoding a shell's redirection wrote it (UTF-8, or UTF-16 with a mark).
-
-    Colours of a terminal, and times that a system of continuous integration or containers writes before each line, are left out.
-
-    Raises:
-        ReportFormatError: a line is longer than any that ncu prints.
-        OSError: the file cannot be read.
-    """
-    with path.open("rb") as file:
-        start = file.read(3)
-    encoding = next((name for mark, name in _ENCODING_BY_MARK.items() if start.startswith(mark)), "utf-8")
-    with path.open(encoding=encoding, errors="replace") as text:
-        while line := text.readline(_LONGEST_LINE):
-            if len(line) == _LONGEST_LINE and not line.endswith("\n"):
-                raise ReportFormatError(
-                    f"{where}: expected a table printed by ncu, found a line of more than {_LONGEST_LINE} characters",
-                    hint="pass a .ncu-rep file, or the output of ncu --import REPORT --page raw --csv",
-                )
-            yield _without_prefix(line)
-
-
-def _without_prefix(line: str) -> str:
-    if _ESCAPE in line:
-        line = _COLOUR.sub("", line)
-    time = _TIME.match(line) if line[:1] in "[12" else None
-    return line[time.end() :] if time else line

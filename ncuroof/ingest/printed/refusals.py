@@ -12,12 +12,13 @@ from pathlib import Path
 
 from ncuroof.errors import NcuroofError, ReportEmptyError, ReportFormatError
 from ncuroof.ingest.printed.console import ConsoleRecords
-from ncuroof.ingest.printed.records import PrintedRecords, printed_lines
+from ncuroof.ingest.printed.gui_tables import GuiRecords
+from ncuroof.ingest.printed.lines import printed_lines
+from ncuroof.ingest.printed.records import PrintedRecords
 from ncuroof.ncu.settings import known_failure, load_settings
 from ncuroof.resources import profile_file
 
 _RAW_PAGE = "print the counters themselves: ncu --import REPORT --page raw --csv"
-_LONGEST_PREFIX = 60
 
 _KINDS = ("PROF", "ERROR", "WARNING")
 _MESSAGE = re.compile(rf"==({'|'.join(_KINDS)})== (\S.*)")
@@ -37,7 +38,9 @@ _CHECK_FILTERS = (
 _DOCTOR = "run ncuroof doctor on the machine of that run: it checks this and says what to do"
 
 
-def error_without_launches(records: PrintedRecords | ConsoleRecords, path: Path, name: str) -> NcuroofError:
+def error_without_launches(
+    records: PrintedRecords | GuiRecords | ConsoleRecords, path: Path, name: str
+) -> NcuroofError:
     """Return the error for a file without launches.
 
     Args:
@@ -58,11 +61,6 @@ def error_without_launches(records: PrintedRecords | ConsoleRecords, path: Path,
 
 
 def _of_text(records: ConsoleRecords, path: Path, name: str) -> NcuroofError:
-    if records.prefix is not None:
-        return ReportFormatError(
-            f"{name}: expected ncu's lines as it prints them, found them behind {records.prefix.strip()[:_LONGEST_PREFIX]!r}",
-            hint="remove what stands before each line, for instance with `cut -c 20-` or `sed 's/^[^|]*| //'`",
-        )
     if records.n_tables:
         return _of_names(records, path, name)
     if records.has_sections:
@@ -157,7 +155,7 @@ def error_of_other_tool(lines: Iterable[str], name: str) -> ReportFormatError | 
         for pattern, tool in tools:
             if pattern.match(line):
                 return ReportFormatError(
-                    f"{name}: expected an Nsight Compute report or output of ncu, found output of {tool['name']}",
+                    f"{name}: expected an Nsight Compute report or output of ncu, found {tool['name']}",
                     hint=tool["hint"],
                 )
     return None

@@ -9,7 +9,7 @@ Source: what ncu prints of recorded reports; Nsight Compute CLI documentation, "
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
@@ -18,6 +18,7 @@ from ncuroof.errors import ReportFormatError
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.file_content import sha256
 from ncuroof.ingest.printed.console import ConsoleRecords
+from ncuroof.ingest.printed.gui_tables import GuiRecords
 from ncuroof.ingest.printed.labels import (
     PrintedLabels,
     load_printed_labels,
@@ -25,7 +26,8 @@ from ncuroof.ingest.printed.labels import (
     with_members,
     with_same_clocks,
 )
-from ncuroof.ingest.printed.records import PrintedRecords, printed_lines
+from ncuroof.ingest.printed.lines import Prefix, learned_prefix, printed_lines
+from ncuroof.ingest.printed.records import PrintedRecords
 from ncuroof.ingest.printed.sentences import mentioned_counters
 from ncuroof.ingest.printed.summaries import DURATION_ENDS, invocation_counts, spread_sentences
 from ncuroof.ingest.printed.tables import (
@@ -49,6 +51,9 @@ from ncuroof.ingest.raw_report import (
 )
 from ncuroof.ingest.session import Process, Session
 from ncuroof.sidecars.counts import Counts
+
+_Records = PrintedRecords | GuiRecords | ConsoleRecords
+"""A reader of one of the forms."""
 
 _RULE_TYPES = {"OK": "ok", "INF": "ok", "WRN": "warning", "ERR": "error", "OPT": "optimization"}
 _SCOPES = {"local", "global"}
@@ -110,23 +115,39 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
 
 def _gathered(
     path: Path, name: str, selection: CounterSelection | None, labels: PrintedLabels
-) -> tuple[PrintedRecords | ConsoleRecords, Gathered]:
+) -> tuple[_Records, Gathered]:
     """Return the reader that found tables in the file, and the rows it found: CSV tables first, then those for a terminal.
 
     Raises:
         ReportFormatError: lines of several ranks are interleaved, or the tables cannot be used (see `Gatherer.gather`).
     """
     choice = CounterChoice(with_members(selection), name)
-    records = PrintedRecords(printed_lines(path, name))
-    gathered = Gatherer(choice, labels, name).gather(records)
-    if records.n_tables:
-        return records, gathered
-    console = ConsoleRecords(printed_lines(path, name), labels)
-    found = Gatherer(choice, labels, name).gather(console)
+    prefix: Prefix | None = None
+
+    def lines() -> Iterator[str]:
+        every = printed_lines(path, name)
+        return every if prefix is None else prefix.without(every)
+
+    def gathered(records: _Records) -> tuple[_Records, Gathered]:
+        return records, Gatherer(choice, labels, name).gather(records)
+
+    def first_found() -> tuple[_Records, Gathered]:
+        for table in (PrintedRecords(lines()), GuiRecords(lines())):
+            found = gathered(table)
+            if table.n_tables:
+                return found
+        return gathered(ConsoleRecords(lines(), labels))
+
+    records, found = first_found()
+    if not found.launches and (prefix := learned_prefix(lines())) is not None:
+        records, found = first_found()
+    if not isinstance(records, ConsoleRecords):
+        return records, found
+    console = records
     if console.n_tables == 0 and console.has_sections and not console.has_other_names:
-        console = ConsoleRecords(printed_lines(path, name), labels, is_unnamed=True)
-        found = Gatherer(choice, labels, name).gather(console)
-    if console.is_mixed:
+        console = ConsoleRecords(lines(), labels, is_unnamed=True)
+        _, found = gathered(console)
+    if console.is_mixed or (prefix is not None and prefix.is_of_ranks):
         raise ReportFormatError(
             f"{name}: expected the output of one rank, found interleaved lines of several ranks",
             hint="write one log per rank (srun --output=%j.%t.log, mpirun --output-filename), or pick one rank (grep '^0: ') or "
@@ -225,7 +246,7 @@ def _share(percent: str) -> float | None:
     return share if math.isfinite(share) else None
 
 
-def _damage(records: PrintedRecords | ConsoleRecords) -> Iterable[str]:
+def _damage(records: _Records) -> Iterable[str]:
     if records.n_lost:
         yield f"{records.n_lost} of its rows are truncated or malformed and lost"
     if not isinstance(records, ConsoleRecords):
@@ -237,7 +258,7 @@ def _damage(records: PrintedRecords | ConsoleRecords) -> Iterable[str]:
         yield "it ends within a table"
 
 
-def _warnings(gathered: Gathered, records: PrintedRecords | ConsoleRecords) -> Iterable[str]:
+def _warnings(gathered: Gathered, records: _Records) -> Iterable[str]:
     if not isinstance(records, ConsoleRecords):
         return
     names = {launch.get("Kernel Name") for launch in gathered.launches}

@@ -57,7 +57,8 @@ def _kernel(
         _shape(counters, "launch__block_dim"),
         n_launches,
         n_launches * (times[0] or 0.0),
-        *times[1:],
+        shortest_ns=times[1],
+        longest_ns=times[2],
     )
 
 
