@@ -32,6 +32,8 @@ _MARKED_NAME = re.compile(r"[A-Za-z][^\s,=/]*")
 _NAME = re.compile(r"\w*_[\w.]+")
 """Name of a counter without the mark (a value per instruction); the raw page, which has no sections, prints only names."""
 
+_ACTIVE_CYCLES = "__cycles_active"
+
 SUFFIX = ".avg.pct_of_peak_sustained_elapsed"
 """Suffix of the counter of each member."""
 
@@ -173,11 +175,19 @@ def load_printed_breakdowns() -> tuple[PrintedBreakdown, ...]:
 
 
 def with_members(selection: CounterSelection | None) -> CounterSelection | None:
-    """Return the selection with the throughputs and members of the breakdowns that it lists added."""
+    """Return the selection with what its counters are computed from in a printed table: parts of breakdowns, and cycles of shares."""
     if selection is None:
         return None
     wanted = [each for each in load_printed_breakdowns() if each.listing in selection.lists]
-    return selection.and_names(frozenset(name for each in wanted for name in (each.throughput, *each.members)))
+    parts = frozenset(name for each in wanted for name in (each.throughput, *each.members))
+    cycles = (cycles_of_share(name) for name in selection.names)
+    return selection.and_names(parts.union(*(names for names in cycles if names is not None)))
+
+
+def cycles_of_share(name: str) -> tuple[str, str] | None:
+    """Return the counters of active and of elapsed cycles that a share of active cycles is the ratio of; None for other counters."""
+    unit, active, suffix = name.partition(_ACTIVE_CYCLES)
+    return (f"{unit}{active}.avg", f"{unit}__cycles_elapsed.avg") if active and suffix == SUFFIX else None
 
 
 def with_listings(texts: pl.DataFrame, counters: pl.DataFrame) -> pl.DataFrame:

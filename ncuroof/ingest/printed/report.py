@@ -40,7 +40,7 @@ from ncuroof.ingest.printed.tables import (
     open_ranges,
     workload_kind,
 )
-from ncuroof.ingest.printed.values import Values, values_of
+from ncuroof.ingest.printed.values import Values, values_of, with_exact_shares
 from ncuroof.ingest.raw_report import (
     ALWAYS_STORED,
     RAW_PROCESSES,
@@ -85,6 +85,7 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
     _require_counters(gathered, values, name)
     mentioned = mentioned_counters(gathered.rules)
     numbers, units = with_same_clocks(values.numbers, values.units)
+    numbers = with_exact_shares(numbers)
     counts = invocation_counts(gathered.launches, numbers)
     numbers = numbers.drop(*DURATION_ENDS, strict=False)
     counters = _with_others(numbers, [launch_counters(launch) for launch in gathered.launches])
