@@ -8,6 +8,7 @@ from ncuroof.diagnosis.rules import Node
 from ncuroof.errors import UnknownNameError
 from ncuroof.formatting import label
 from ncuroof.metrics import load_catalogue
+from ncuroof.ncu.settings import load_settings
 from ncuroof.present.documents.kernels import QUANTITY_GROUPS
 from ncuroof.present.explanations.explain import explain, listing, meant, names
 from ncuroof.present.explanations.findings import node_lines, path_lines
@@ -376,3 +377,13 @@ def test_a_finding_lists_only_its_own_advice() -> None:
     text = explain("alike_threads")
     assert "\n  triton: Let each program process a block of values" in text
     assert "\n  nccl: " not in text  # "send larger messages" answers any finding, and so none
+
+
+def test_reasons_in_parentheses_are_known() -> None:
+    for name in (*(failure.id for failure in load_settings().failures), *load_settings().reasons):
+        assert explain(name).startswith(f"{name}: reason why ncu recorded nothing")
+    assert "What to do:" in explain("no-permission")
+
+
+def test_slugs_of_errors_are_known() -> None:
+    assert explain("report-empty").startswith("report-empty: error of ncuroof")

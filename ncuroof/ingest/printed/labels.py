@@ -175,7 +175,7 @@ def load_printed_breakdowns() -> tuple[PrintedBreakdown, ...]:
 
 
 def with_members(selection: CounterSelection | None) -> CounterSelection | None:
-    """Return the selection with what its counters are computed from in a printed table: parts of breakdowns, and cycles of shares."""
+    """Return the selection with what its counters are computed from: parts of breakdowns, and cycles of shares."""
     if selection is None:
         return None
     wanted = [each for each in load_printed_breakdowns() if each.listing in selection.lists]
@@ -185,7 +185,7 @@ def with_members(selection: CounterSelection | None) -> CounterSelection | None:
 
 
 def cycles_of_share(name: str) -> tuple[str, str] | None:
-    """Return the counters of active and of elapsed cycles that a share of active cycles is the ratio of; None for other counters."""
+    """Return the counters of active and of elapsed cycles whose ratio a counter is; None for other counters."""
     unit, active, suffix = name.partition(_ACTIVE_CYCLES)
     return (f"{unit}{active}.avg", f"{unit}__cycles_elapsed.avg") if active and suffix == SUFFIX else None
 

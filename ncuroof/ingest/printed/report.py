@@ -27,6 +27,7 @@ from ncuroof.ingest.printed.labels import (
     with_same_clocks,
 )
 from ncuroof.ingest.printed.lines import Prefix, learned_prefix, printed_lines
+from ncuroof.ingest.printed.log_messages import trouble_beside_tables
 from ncuroof.ingest.printed.records import PrintedRecords
 from ncuroof.ingest.printed.sentences import mentioned_counters
 from ncuroof.ingest.printed.summaries import DURATION_ENDS, invocation_counts, spread_sentences
@@ -107,7 +108,7 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
         rules=_rules(gathered.rules, labels),
         sections=tuple(dict.fromkeys(labels.section(each) for each in gathered.sections)),
         damage="; ".join(_damage(records)) or None,
-        warnings=tuple(_warnings(gathered, records)),
+        warnings=(*_warnings(gathered, records), *trouble_beside_tables(printed_lines(path, name))),
         remarks=tuple(_remarks(gathered, counts)),
         counts=counts,
         is_printed=True,

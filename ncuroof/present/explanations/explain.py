@@ -14,11 +14,12 @@ from functools import cache
 
 from ncuroof.diagnosis import load_parts, load_rules
 from ncuroof.enums import Side, capability_text
-from ncuroof.errors import UnknownNameError
+from ncuroof.errors import NcuroofError, UnknownNameError
 from ncuroof.formatting import label
 from ncuroof.metrics import load_catalogue
 from ncuroof.metrics.catalogue_types import Pair
 from ncuroof.metrics.families import LIBRARY, USER, load_families, title
+from ncuroof.ncu.settings import Failure, load_settings
 from ncuroof.present.explanations.findings import caveat_lines, finding_lines, node_lines, path_lines
 from ncuroof.present.explanations.meanings import (
     STALLS,
@@ -97,6 +98,8 @@ def _names_by_kind() -> dict[str, list[str]]:
         "page columns": list(load_page_columns()),
         "terms": list(load_terms()),
         "parts of a step's time": [f"{_WALL_TIME}{name}" for name in load_parts()],
+        "reasons why ncu recorded nothing": list(_reasons()),
+        "errors": list(_errors()),
         "questions of the decision path": [node.id for node in rules.nodes],
         "groups of quantities": list(filter(None, groups)),
         **{f"quantities: {group}".removesuffix(": "): list(quantities) for group, quantities in groups.items()},
@@ -119,7 +122,34 @@ def _kinds() -> Iterator[tuple[Collection[str], Callable[[str], Iterator[str]]]]
     yield every_quantity(), quantity_lines
     yield load_catalogue().counters(), counter_lines
     yield [node.id for node in rules.nodes], _question
+    yield _reasons(), _reason
+    yield _errors(), _error
     yield load_terms(), term_lines
+
+
+def _reasons() -> dict[str, Failure | None]:
+    """Return the reasons that errors give in parentheses, with what ncu says where it does."""
+    settings = load_settings()
+    return {failure.id: failure for failure in settings.failures} | dict.fromkeys(settings.reasons)
+
+
+def _reason(name: str) -> Iterator[str]:
+    failure = _reasons()[name]
+    yield from (f"{name}: reason why ncu recorded nothing, or not everything", "")
+    if failure is None:
+        yield load_settings().reasons[name]
+        return
+    yield from (f"{failure.message[0].upper()}{failure.message[1:]}.", "", "What to do:", f"  {failure.hint}")
+    yield from ("", "What ncu prints then matches:", f"  {failure.pattern.pattern}")
+
+
+def _errors() -> dict[str, type[NcuroofError]]:
+    """Return ncuroof's errors by their slug."""
+    return {each.slug: each for each in NcuroofError.__subclasses__()}
+
+
+def _error(name: str) -> Iterator[str]:
+    yield from (f"{name}: error of ncuroof", "", str(_errors()[name].__doc__).splitlines()[0])
 
 
 def _of_several_kinds(name: str) -> Iterator[str]:
