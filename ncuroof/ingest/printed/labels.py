@@ -23,7 +23,7 @@ _WITH_BREAKDOWNS = ("GPU Speed Of Light Throughput", "GPU Speed Of Light")
 _CHART = "Chart"
 """Part of the names of sections that show charts."""
 
-_COUNTER_MARK = "__"
+COUNTER_MARK = "__"
 """Part of counter names, but of no label."""
 
 _MARKED_NAME = re.compile(r"[A-Za-z][^\s,=/]*")
@@ -60,7 +60,7 @@ class PrintedLabels:
             label: as printed. It may be the counter's own name, as for counters requested with --metrics, or end with it in
                 parentheses (--print-metric-name label-name).
         """
-        if _COUNTER_MARK in label:
+        if COUNTER_MARK in label:
             name = label.rpartition("(")[2].rstrip(")") if label.endswith(")") else label
             return name if _MARKED_NAME.fullmatch(name) else None
         if not section and _NAME.fullmatch(label):
@@ -91,11 +91,11 @@ class PrintedLabels:
 
     def is_label(self, section: str, words: str) -> bool:
         """Return whether words are a known label, not a counter's name or a label with a unit."""
-        return _COUNTER_MARK not in words and self.knows(section, words)
+        return COUNTER_MARK not in words and self.knows(section, words)
 
     def has_unit(self, label: str) -> bool:
         """Return whether values of a label need a unit; after a counter's own name it may be missing."""
-        return _COUNTER_MARK not in label and label not in self.without_unit
+        return COUNTER_MARK not in label and label not in self.without_unit
 
     def knows(self, section: str, label: str) -> bool:
         """Return whether a counter is known for a label printed under a section."""

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import polars as pl
 
-from ncuroof.errors import ReportFormatError
+from ncuroof.errors import ReportEmptyError, ReportFormatError
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.file_content import sha256
 from ncuroof.ingest.printed.console import ConsoleRecords
@@ -41,6 +41,7 @@ from ncuroof.ingest.printed.tables import (
     open_ranges,
     workload_kind,
 )
+from ncuroof.ingest.printed.unknown_counters import sentences
 from ncuroof.ingest.printed.values import Values, values_of, with_exact_shares
 from ncuroof.ingest.raw_report import (
     ALWAYS_STORED,
@@ -73,7 +74,7 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
     Raises:
         ReportFormatError: the file has no such table; no units; no counter with a known name; lines of several
             ranks; numbers in two notations; or more counters of a kind than any GPU has.
-        ReportEmptyError: its tables contain no launch, or it is the log of a run without any.
+        ReportEmptyError: its tables contain no launch or no value, or it is the log of a run without any.
         OSError: the file cannot be read.
     """
     labels = load_printed_labels()
@@ -83,7 +84,9 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
 
         raise error_without_launches(records, path, name)
     values = values_of(gathered, name)
-    _require_counters(gathered, values, name)
+    missing = [label for label in gathered.unavailable if label not in values.numbers.columns]
+    unknown = list(sentences(missing, labels, selection.names if selection else ()))
+    _require_counters(gathered, values, name, unknown)
     mentioned = mentioned_counters(gathered.rules)
     numbers, units = with_same_clocks(values.numbers, values.units)
     numbers = with_exact_shares(numbers)
@@ -108,7 +111,11 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
         rules=_rules(gathered.rules, labels),
         sections=tuple(dict.fromkeys(labels.section(each) for each in gathered.sections)),
         damage="; ".join(_damage(records)) or None,
-        warnings=(*_warnings(gathered, records), *trouble_beside_tables(printed_lines(path, name))),
+        warnings=(
+            *_warnings(gathered, records),
+            *(["ncu has no value of counters that it was asked for: " + "; ".join(unknown)] if unknown else []),
+            *trouble_beside_tables(printed_lines(path, name)),
+        ),
         remarks=tuple(_remarks(gathered, counts)),
         counts=counts,
         is_printed=True,
@@ -158,7 +165,13 @@ def _gathered(
     return console, found
 
 
-def _require_counters(gathered: Gathered, values: Values, name: str) -> None:
+def _require_counters(gathered: Gathered, values: Values, name: str, unknown: Sequence[str]) -> None:
+    if unknown and not values.numbers.width:
+        raise ReportEmptyError(
+            f"{name}: ncu has no value of any counter that it was asked for: {'; '.join(unknown)}",
+            hint="record again with names that ncu --query-metrics lists and a suffix (.sum, .avg.pct_of_peak_sustained_elapsed), "
+            "or with --set full",
+        )
     if gathered.unknown_labels and not values.numbers.width:
         some = ", ".join(repr(label) for label in list(gathered.unknown_labels)[:3])
         raise ReportFormatError(

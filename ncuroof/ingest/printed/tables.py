@@ -25,6 +25,7 @@ from ncuroof.ingest.printed.records import (
     SECTION_NAME,
     Header,
 )
+from ncuroof.ingest.printed.unknown_counters import UNAVAILABLE
 
 _ROWS_PER_CHUNK, _CELLS_PER_CHUNK = 1 << 10, 1 << 16
 """Rows and cells kept as Python strings before they become a table, which needs a fraction of the memory."""
@@ -98,6 +99,7 @@ class Gathered:
         rules: the printed messages of NVIDIA's rules.
         sections: names of sections as printed, in order of first appearance.
         unknown_labels: labels for which no single counter is known.
+        unavailable: labels in place of whose value ncu printed that it has none.
     """
 
     launches: list[dict[str, str]] = field(default_factory=list)
@@ -106,6 +108,7 @@ class Gathered:
     rules: list[PrintedRule] = field(default_factory=list)
     sections: dict[str, None] = field(default_factory=dict)
     unknown_labels: dict[str, None] = field(default_factory=dict)
+    unavailable: dict[str, None] = field(default_factory=dict)
 
 
 class Gatherer:
@@ -153,6 +156,7 @@ class _WideTable:
 
     def __init__(self, header: Header, found: Gathered, choice: CounterChoice) -> None:
         self._found = found
+        self._names = header.names
         place_by_name = {name: place for place, name in reversed([*enumerate(header.names)])}
         stored = [name for name in place_by_name if name not in IDENTITY]
         wanted = choice.of(stored, ())
@@ -173,6 +177,9 @@ class _WideTable:
             return True
         if self._units is None:
             return False
+        if UNAVAILABLE in cells:
+            names = zip(self._names, cells, strict=False)
+            self._found.unavailable.update(dict.fromkeys(name for name, cell in names if cell.strip() == UNAVAILABLE))
         self._rows.append(len(self._found.launches))
         self._found.launches.append(identity)
         self._pending.append(chosen)
@@ -225,7 +232,9 @@ class _LongTable:
 
     def _add_value(self, row: int, section: str, label: str, by_column: Mapping[str, str]) -> None:
         counter = self._labels.counter(self._labels.section_of(section, label), label)
-        if counter is None:
+        if by_column[METRIC_VALUE].strip() == UNAVAILABLE:
+            self._found.unavailable[label] = None
+        elif counter is None:
             self._found.unknown_labels[label] = None
         elif self._is_wanted(counter):
             self._cells.append((row, counter, by_column[METRIC_UNIT], by_column[METRIC_VALUE]))
