@@ -44,12 +44,13 @@ from ncuroof.ingest.printed.tables import (
 from ncuroof.ingest.printed.unknown_counters import sentences
 from ncuroof.ingest.printed.values import Values, values_of, with_exact_shares
 from ncuroof.ingest.raw_report import (
-    ALWAYS_STORED,
     RAW_PROCESSES,
     RAW_RULES,
     RAW_WORKLOADS,
     CounterSelection,
     RawReport,
+    is_measured,
+    telling,
 )
 from ncuroof.ingest.session import Process, Session
 from ncuroof.sidecars.counts import Counts
@@ -192,14 +193,10 @@ def _with_others(numbers: pl.DataFrame, others: Sequence[Mapping[str, float]]) -
 def _workloads(launches: Sequence[Mapping[str, str]], values: Values) -> pl.DataFrame:
     names = [launch.get("Kernel Name") or None for launch in launches]
     function_by_name = {name: function_name(name) if name else None for name in dict.fromkeys(names)}
-    collected = [
-        column
-        for column in values.numbers.columns
-        if not column.startswith(ALWAYS_STORED) and column not in DURATION_ENDS
-    ]
-    n_found, n_not_finite = (
+    collected = [column for column in values.numbers.columns if is_measured(column) and column not in DURATION_ENDS]
+    n_found, n_not_finite, n_zero = (
         _n_true(flags, collected, len(names))
-        for flags in (values.numbers.select(pl.all().is_not_null()), values.not_finite)
+        for flags in (values.numbers.select(pl.all().is_not_null()), values.not_finite, values.numbers == 0)
     )
     return pl.DataFrame(
         {
@@ -208,7 +205,7 @@ def _workloads(launches: Sequence[Mapping[str, str]], values: Values) -> pl.Data
             "mangled_name": [None] * len(names),
             "workload": [workload_kind(launch) for launch in launches],
             "nvtx": [open_ranges(launch) for launch in launches],
-            "n_collected": n_found + n_not_finite,
+            "n_collected": telling(n_found + n_not_finite, n_not_finite, n_zero),
             "n_not_finite": n_not_finite,
         },
         schema=RAW_WORKLOADS,
