@@ -202,7 +202,8 @@ def _alike(report: RawReport) -> list[pl.Series]:
     """Return N_ALIKE of each workload: how many threads of a block, and blocks, its code cannot distinguish; null where unknown."""
     unread = report.unread_indices or (None,) * report.workloads.height
     extents = report.counters.select(pl.selectors.starts_with("launch__block_dim_", "launch__grid_dim_"))
-    launches = extents.iter_rows(named=True) if report.unread_indices else iter([{}] * len(unread))
+    # A table of no columns has no rows: their number is that of the workloads.
+    launches = extents.to_dicts() if report.unread_indices and extents.width else [{}] * len(unread)
     return _columns(N_ALIKE, [_n_alike(names, launch) for names, launch in zip(unread, launches, strict=True)])
 
 
