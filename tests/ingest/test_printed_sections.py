@@ -67,3 +67,15 @@ def test_a_label_of_several_counters_in_other_sections_stays_unknown(tmp_path: P
     assert report.counters["gpu__time_duration.sum"].to_list() == [5000.0]
     assert not any("memory_throughput" in name or name.startswith("dram__") for name in report.counters.columns)
     assert any("Memory Throughput" in remark for remark in report.remarks)
+
+
+def test_spills_are_read_with_their_share_of_local_memory(tmp_path: Path) -> None:
+    path = tmp_path / "ncu.csv"
+    counters = {
+        "Local Memory Spilling Requests": ("", "2,345,678"),
+        "Local Memory Spilling Request Overhead": ("%", "41.50"),
+        "Memory Throughput": ("Gbyte/s", "80.00"),
+    }
+    path.write_text(long_table([counters], section="Memory Workload Analysis"))
+    access = read(path).analyse().to_dict()["kernels"][0]["access"]
+    assert (access["spill_requests"], access["spill_frac"]) == (2345678.0, pytest.approx(0.415))

@@ -193,7 +193,7 @@ class ConsoleRecords:
         elif launch := self._launch_lines.take(shown, is_in_table=self._is_table):
             self._take_launch(launch)
             return True
-        elif found := _GPU.match(text):
+        elif "Device " in text and (found := _GPU.match(text)):
             self._gpu = {"Device": found[1], "CC": found[2]}
             self._end_launch()
         elif may_be_launch(text):

@@ -21,7 +21,9 @@ _LAUNCH = re.compile(
     r"(?:,\sContext\s(\d+))?(?:,\sStream\s(\d+))?(?:,\sDevice\s(\d+),\sCC\s(\d+\.\d+))?(?:,\sInvocations\s(\d+))?$"
 )
 _OF_LAUNCH = ("Kernel Name", "Grid Size", "Block Size", "Context", "Stream", "Device", "CC", INVOCATIONS)
-_MAY_END_ONE = re.compile(r"\)$|\bContext \d+$|\bStream \d+$|\bCC \d+\.\d+$|\bInvocations \d+$")
+_LAST_WORDS = ("Context ", "Stream ", "CC ", f"{INVOCATIONS} ")
+"""One of these precedes the number at the end of a launch's line; else a shape's bracket ends it."""
+
 _MAY_BE_ONE = re.compile(r"\(\d+, \d+, \d+\)x\(\d+, \d+, \d+\)|, Context \d|, Invocations \d")
 """A line that may name a launch but does not parse: what follows must not be assigned to the launch before."""
 
@@ -69,7 +71,8 @@ class LaunchLines:
             line: a line that is not blank, with its indent.
             is_in_table: whether the line comes after the header of a table; then it begins no wrapped line.
         """
-        found = self._found(line) if _MAY_END_ONE.search(line) else None
+        may_end_one = line.endswith(")") or (line[-1:].isdecimal() and any(word in line for word in _LAST_WORDS))
+        found = self._found(line) if may_end_one else None
         if (is_in_table and not found) or len(line) > _LONGEST:
             self.clear()
         else:
@@ -101,7 +104,8 @@ class LaunchLines:
 
 def may_be_launch(text: str) -> bool:
     """Return whether a line resembles one that names a launch."""
-    return _MAY_BE_ONE.search(text) is not None
+    # Most lines are neither, and a search of each takes longer than all else.
+    return (")x(" in text or ", C" in text or ", I" in text) and _MAY_BE_ONE.search(text) is not None
 
 
 def _cells(text: str) -> dict[str, str] | None:

@@ -19,6 +19,8 @@ _FINISHED = re.compile(r"100%|\d+ pass(?:es)?\b")
 _WATCHDOG = re.compile(r"Watchdog caught collective operation timeout|collective operation timed out")
 """What PyTorch says when a collective takes too long. Source: ProcessGroupNCCL.cpp of PyTorch 1.13 to 2.9."""
 
+_COLLECTIVE_WORD = "collective operation"
+
 _HANG = "serialised-kernel"
 _COLLECTIVE = "serialised-collective"
 
@@ -107,7 +109,7 @@ def read_log(lines: Iterable[str]) -> RunLog:
         if "==" in line and (message := _MESSAGE.search(line)):
             words = "".join(each if each.isprintable() else " " for each in message[2][:_LONGEST_MESSAGE])
             log._take(message[1], words.strip())  # noqa: SLF001  it is this module's
-        elif _WATCHDOG.search(line):
+        elif _COLLECTIVE_WORD in line and _WATCHDOG.search(line):
             log.has_watchdog = True
     return log
 
