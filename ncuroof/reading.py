@@ -160,7 +160,7 @@ def read(
         if first is not report:
             repeated.append((report.file, first.file))
             continue
-        counts.append(counts_beside(Path(file)))
+        counts.append(counts_beside(Path(file)) or report.counts)
     return Reports(tuple(by_content.values()), tuple(repeated), tuple(counts))
 
 

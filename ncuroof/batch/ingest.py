@@ -26,6 +26,7 @@ from ncuroof.errors import ClusterError, MissingExtraError, NcuroofError, Report
 from ncuroof.fleet import Origin, fleet_rows, of_source
 from ncuroof.ingest.file_content import readable, sha256
 from ncuroof.ingest.many_reports import workers_start
+from ncuroof.ingest.report_files import require_report
 from ncuroof.reading import Reports, read
 from ncuroof.sidecars.counts import counts_path
 
@@ -135,6 +136,7 @@ def _read(location: str, task: Task) -> Reports | Outcome:
     digest = None
     try:
         with _local(location) as path:
+            require_report(path)
             digest = _sha256(path)
             if digest in _present(task.dataset, task.run) and not task.again:
                 return Outcome(location, "present", digest)

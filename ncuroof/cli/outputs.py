@@ -144,7 +144,7 @@ def warn(found: Reports, analysis: Analysis) -> None:
         for line in raw.warnings:
             say(f"warning: {raw.file}: {line}")
     for dropped in analysis.measurements.dropped:
-        say(f"warning: {dropped}; the counter is left out")
+        say(f"warning: {dropped}")
 
 
 def show_summary(analysis: Analysis, *, no_color: bool) -> None:

@@ -38,7 +38,10 @@ def why_nothing(
     exit_status = outcome.progress.exit_status
     messages = sorted(outcome.progress.messages, key=lambda line: not line.startswith(_ERROR))
     errors = [line for line in messages if line.startswith(_ERROR)]
-    failure = known_failure(errors, failures) or (None if _other_words(errors) else known_failure(messages, failures))
+    has_kernels = outcome.progress.kernel is not None
+    failure = known_failure(errors, failures, has_kernels=has_kernels)
+    if failure is None and not _other_words(errors):
+        failure = known_failure(messages, failures)
     if failure is not None:
         return ProfilingError(f"{failure.message} ({failure.id})", hint=failure.hint)
     if exit_status:

@@ -22,7 +22,7 @@ from ncuroof.errors import ProfileRequestError, ProfilingError
 
 _PATIENCE_S = 60.0
 _MOST_NAMED = 8
-_NO_DRIVER = "no-driver"
+_NO_DRIVER = ("no-driver", "driver-mismatch")
 _OF_NOTHING = ("program-never-used-cuda", "replay-failed")
 """Failures to ignore in ncu's trial run: a program that does nothing causes them."""
 
@@ -148,7 +148,7 @@ def _ask_ncu(recorder: Recorder) -> None:
         except (OSError, subprocess.TimeoutExpired):  # the recording will fail too and say why
             return
     if done.returncode:
-        passed_over = (*_OF_NOTHING, *([_NO_DRIVER] if recorder.program.launcher else []))
+        passed_over = (*_OF_NOTHING, *(_NO_DRIVER if recorder.program.launcher else ()))
         error = refusal(done.stdout + done.stderr, recorder.settings.failures, passed_over)
         if error is not None:
             raise error

@@ -10,7 +10,7 @@ import polars as pl
 from ncuroof.diagnosis.wall_time import WallTime, wall_time
 from ncuroof.metrics.launch_order import SAME_LAUNCH, key_of, keys_of
 from ncuroof.ncu.kernel_names import function_name
-from ncuroof.sidecars.counts import Counts
+from ncuroof.sidecars.counts import SUMMARY, Counts
 from ncuroof.sidecars.traces.timeline import Shape, as_shape
 from ncuroof.tables import KERNELS, WEIGHTS, check, conform
 
@@ -74,6 +74,7 @@ class Weighting:
         timed_frac: share of the GPU time in launches of a counting run in `wall_times`; None if no time is known.
         unprofiled: `not_recorded` by kernel and shape, the longest total time first.
         steps: of each counting run, the steps that it counted, as `--step` takes them; None for the whole run.
+        is_summary: whether no counting run was made, and every report is a summary that ncu printed (`--print-summary`).
     """
 
     weights: pl.DataFrame
@@ -88,6 +89,7 @@ class Weighting:
     timed_frac: float | None
     unprofiled: tuple[UnprofiledLaunches, ...] = ()
     steps: tuple[str | None, ...] = ()
+    is_summary: bool = False
 
     @property
     def steps_ns(self) -> float | None:
@@ -169,6 +171,7 @@ def weigh(kernels: pl.DataFrame, counts_by_source: Sequence[Counts | None]) -> W
         timed_frac=_time_frac(matched, pl.col("weight").is_not_null() & pl.col("source").is_in(timed)),
         unprofiled=_unprofiled(unprofiled),
         steps=tuple(counts.steps for counts in counts_by_source if counts is not None),
+        is_summary=all(counts is not None and counts.source == SUMMARY for counts in counts_by_source),
     )
 
 
@@ -199,6 +202,7 @@ def of_part(weighting: Weighting, kernels: pl.DataFrame) -> Weighting | None:
         foreign=(),
         uncounted_frac=_time_frac(launches, ~is_counted),
         timed_frac=None,
+        is_summary=weighting.is_summary,
     )
 
 

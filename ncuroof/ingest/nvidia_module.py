@@ -22,7 +22,6 @@ from ncuroof.errors import MissingExtraError, ReportAccessError
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.file_content import readable
 from ncuroof.ingest.raw_report import (
-    ALWAYS_STORED,
     GREATEST_VALUE,
     LEAST_VALUE,
     RAW_RULES,
@@ -31,6 +30,8 @@ from ncuroof.ingest.raw_report import (
     CounterSelection,
     ResultTables,
     instances_text,
+    is_measured,
+    telling,
     without_columns,
 )
 
@@ -179,7 +180,7 @@ class _Collector:
         )
 
     def _read_metrics(self, row: int, action: Any) -> tuple[int, int]:
-        n_collected = n_not_finite = 0
+        n_collected = n_not_finite = n_zero = 0
         for name in self._wanted(action):
             metric = action.metric_by_name(name)
             if metric is None:
@@ -190,13 +191,15 @@ class _Collector:
                 self._texts.put(name, row, _text(value))
             elif value is not None:
                 is_number = _is_possible(value)
-                if not name.startswith(ALWAYS_STORED):
+                if is_measured(name):
                     n_collected += 1
                     n_not_finite += not is_number
+                    n_zero += value == 0
                 self._counters.put(name, row, value if is_number else None)
                 if name not in self._units:
                     self._units[name] = _unit(name, _text(metric.unit()) or "")
-        return n_collected, n_not_finite
+        counts = (pl.Series([count], dtype=pl.UInt32) for count in (n_collected, n_not_finite, n_zero))
+        return int(telling(*counts)[0]), n_not_finite
 
     def _wanted(self, action: Any) -> list[str]:
         """Return the names of the counters to read, each once; those that are not UTF-8 are left out, as they cannot be looked up.

@@ -12,6 +12,7 @@ import polars as pl
 
 from ncuroof.ingest.embedded_charts import EmbeddedChart
 from ncuroof.ingest.session import Session
+from ncuroof.sidecars.counts import Counts
 
 RAW_WORKLOADS = pl.Schema(
     {
@@ -20,7 +21,7 @@ RAW_WORKLOADS = pl.Schema(
         "mangled_name": pl.String(),  # as in the machine code; null if the report does not say or it is not a kernel
         "workload": pl.Enum(["kernel", "range", "graph", "cmdlist"]),
         "nvtx": pl.List(pl.String),  # NVTX ranges open at the launch, outermost first
-        "n_collected": pl.UInt32(),  # selected counters with a number, finite or not, except ALWAYS_STORED
+        "n_collected": pl.UInt32(),  # selected counters that are measured (`is_measured`) and have a number, finite or not
         "n_not_finite": pl.UInt32(),  # of those, how many are NaN, infinite or implausible: collection failed
     }
 )
@@ -66,6 +67,12 @@ wait for data. Each counter kept by instruction adds a Float64 column."""
 
 ALWAYS_STORED = ("device__", "launch__", "profiler__", "smsp__maximum_", "sm__maximum_")
 """Prefixes of counters that need no collection: a launch whose collection failed still has them."""
+
+_NOT_MEASURED = "derived__"
+"""Prefix of what ncu computes from other counters: finite where these are constants or zero."""
+
+_PEAK = ".peak_sustained"
+"""In the name of a constant of the GPU; pct_of_peak_sustained_… is measured."""
 
 LEAST_VALUE, GREATEST_VALUE = 1e-30, 1e30
 """Magnitudes that no counter but zero comes close to, in any unit; products and ratios of a few values within them stay finite.
@@ -126,6 +133,7 @@ class RawReport:
         remarks: other notes on how the report was read; usually none.
         instructions: RAW_INSTRUCTIONS of kernels whose code is in the report; if there are too many, of some of the kernels.
         folder: name of the folder that contains the file; empty for a report that was opened on its own.
+        counts: of a printed summary over launches, how many each row stands for; else None.
         is_printed: whether it was read from a table that ncu printed, whose numbers are rounded, not from the report itself.
     """
 
@@ -145,6 +153,7 @@ class RawReport:
     warnings: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     instructions: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=RAW_INSTRUCTIONS))
+    counts: Counts | None = None
     is_printed: bool = False
     folder: str = ""
 
@@ -165,6 +174,21 @@ class ResultTables:
     texts: pl.DataFrame
     rules: pl.DataFrame
     sections: tuple[str, ...]
+
+
+def is_measured(name: str) -> bool:
+    """Return whether a counter is measured: no property of the GPU or the launch, no peak, and not derived."""
+    return not (name.startswith((*ALWAYS_STORED, _NOT_MEASURED)) or _PEAK in name)
+
+
+def telling(n_collected: pl.Series, n_not_finite: pl.Series, n_zero: pl.Series) -> pl.Series:
+    """Return how many of each launch's measured counters tell whether it was measured.
+
+    Where collection failed, some counters are zero instead of NaN. A single ratio can be NaN because its counters are zero, so that
+    zeros count unless more counters are not finite.
+    """
+    counted: pl.Series = n_collected.zip_with(n_not_finite <= n_zero, n_collected - n_zero)
+    return counted
 
 
 def without_columns(n_rows: int) -> pl.DataFrame:

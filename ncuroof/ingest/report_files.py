@@ -9,6 +9,7 @@ Source: Nsight Compute Customization Guide, "Report File Format": BlockHeader.Pr
 from __future__ import annotations
 
 import contextlib
+import os
 import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -42,6 +43,9 @@ _COUNTER_BY_FIELD = {10: "launch__grid_dim", 11: "launch__block_dim"}
 _AXIS_BY_FIELD = {1: "x", 2: "y", 3: "z"}
 MARK = "launch__grid_dim_x"
 """A report with this counter stores launch shapes as counters, so this module is not needed."""
+
+_LARGEST = 1 << 36
+"""In bytes: 64 GiB. A report of 10 000 launches with a full set has 2 GB."""
 
 _GREATEST_ID = 2**63 - 1
 """The largest Int64. A damaged report can contain a larger id; it is read as not known."""
@@ -212,9 +216,12 @@ def _kind(path: Path) -> FileKind:
         ReportFormatError: it is neither a report nor text.
         ReportNotFoundError, ReportAccessError, OSError: it cannot be read.
     """
-    _require_file(path.stat().st_mode, readable(str(path)))
-    with path.open("rb") as file:
-        head = file.read(SNIFF_BYTES)
+    status = path.stat()
+    _require_file(status, readable(str(path)))
+    head = b""
+    if status.st_size:  # of no bytes are also files of /proc, which read as anything, or never end
+        with path.open("rb") as file:
+            head = file.read(SNIFF_BYTES)
     kind = sniff(head)
     if kind not in (FileKind.REPORT, FileKind.ZSTD, FileKind.TEXT):
         walk(head, where=readable(path.name))  # raises an error that says what the file is instead
@@ -249,8 +256,26 @@ def _refusals(where: str) -> Iterator[None]:
         raise ReportAccessError(f"{where}: cannot be read: {error.strerror}", hint="check its permissions") from error
 
 
-def _require_file(mode: int, where: str) -> None:
-    """Raise unless the file is a regular one: reading a pipe or device may never end."""
+def require_report(path: Path) -> None:
+    """Raise unless a file may be a report or what ncu printed of one, by its kind, size and first bytes.
+
+    Raises:
+        ReportNotFoundError: there is no such file, or it is a directory.
+        ReportAccessError: it is no regular file, too large, or cannot be read.
+        ReportFormatError: it is something else.
+    """
+    with _refusals(readable(str(path))):
+        _kind(path)
+
+
+def _require_file(status: os.stat_result, where: str) -> None:
+    """Raise unless the file is a regular one of a size that can be read: reading a pipe or device may never end."""
+    mode = status.st_mode
+    if status.st_size > _LARGEST and stat.S_ISREG(mode):
+        raise ReportAccessError(
+            f"{where}: expected a report, found a file of {status.st_size} bytes, larger than any",
+            hint="a sparse file or a disk image; pass the report itself",
+        )
     if stat.S_ISDIR(mode):
         raise ReportNotFoundError(
             f"{where}: expected a report file, found a directory",

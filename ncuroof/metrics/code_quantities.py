@@ -198,7 +198,9 @@ def _alike(report: RawReport) -> list[pl.Series]:
     """Return N_ALIKE of each workload: how many threads of a block, and blocks, its code cannot distinguish; null where unknown."""
     unread = report.code["unread_indices"].to_list()
     extents = report.counters.select(pl.selectors.starts_with("launch__block_dim_", "launch__grid_dim_"))
-    launches = extents.iter_rows(named=True) if any(each is not None for each in unread) else iter([{}] * len(unread))
+    # A table of no columns has no rows: their number is that of the workloads.
+    has_indices = any(each is not None for each in unread) and extents.width
+    launches = extents.to_dicts() if has_indices else [{}] * len(unread)
     return _columns(N_ALIKE, [_n_alike(names, launch) for names, launch in zip(unread, launches, strict=True)])
 
 

@@ -100,7 +100,7 @@ class Measurements:
         bandwidth: BANDWIDTH.
         devices: DEVICES.
         lines: LINES.
-        dropped: a message for each counter left out because its unit is unknown; it names both.
+        dropped: a message for each counter left out because its unit is unknown, and for each report with impossible values.
     """
 
     kernels: pl.DataFrame
@@ -225,18 +225,30 @@ def _waits(catalogue: Catalogue) -> frozenset[str]:
 
 
 def _in_base_units(report: RawReport, dropped: list[str]) -> pl.DataFrame:
-    """Return the report's counters in base units; those of unknown unit are left out, with a message in `dropped`."""
+    """Return the report's counters in base units; those of unknown unit are left out, with a message in `dropped`.
+
+    So are values that cannot be: what is counted, timed or shared out is not negative.
+    """
     columns = []
+    impossible: dict[str, float] = {}
     for name in report.counters.columns:
         try:
             factor = scale(report.units.get(name, ""), metric=name)
         except UnitError as error:
-            dropped.append(str(error))
+            dropped.append(f"{error}; the counter is left out")
             continue
         value = pl.col(name) * factor if factor != 1.0 else pl.col(name)
+        least = report.counters[name].min()
+        if isinstance(least, float) and least < 0:
+            impossible[name] = least
+            value = pl.when(value >= 0).then(value).alias(name)
         columns.append(
             pl.when(pl.col("workload") == "kernel").then(value).alias(name) if name.startswith(_OF_A_GRID) else value
         )
+    if impossible:
+        first, least = next(iter(impossible.items()))
+        holds = "a counter holds" if len(impossible) == 1 else f"{len(impossible)} counters hold"
+        dropped.append(f"{report.file}: {holds} impossible values ({first} = {least:g}), which are not used")
     if not columns:
         return pl.DataFrame({"device__": [None] * report.workloads.height}, schema={"device__": pl.Float64})
     return report.counters.with_columns(report.workloads["workload"]).select(columns)

@@ -99,6 +99,7 @@ class Failure:
 
     Attributes:
         is_of_machine: whether it is due to the machine's set-up, which `ncuroof doctor` checks, not to the program or the options.
+        is_before_kernels: whether its words mean this only before the first kernel.
     """
 
     id: str
@@ -106,6 +107,7 @@ class Failure:
     message: str
     hint: str
     is_of_machine: bool
+    is_before_kernels: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,7 @@ class Settings:
         launchers: by the words that call them (`torchrun`, `accelerate launch`).
         wrappers: likewise (`uv run`, `numactl`).
         failures: in the order in which they are matched.
+        reasons: other reasons for a run that recorded nothing, by the name that is printed in parentheses.
     """
 
     capabilities: tuple[int, ...]
@@ -155,6 +158,7 @@ class Settings:
     launchers: Mapping[str, Launcher]
     wrappers: Mapping[str, Wrapper]
     failures: tuple[Failure, ...]
+    reasons: Mapping[str, str]
 
 
 def option_name(option: str) -> str:
@@ -246,9 +250,11 @@ def _settings(raw: Mapping[str, Any]) -> Settings:
                 entry["message"],
                 entry["hint"],
                 is_of_machine=entry.get("is_of_machine", False),
+                is_before_kernels=entry.get("before_kernels", False),
             )
             for entry in raw["failure"]
         ),
+        reasons=raw["reason"],
     )
 
 
@@ -271,7 +277,14 @@ def _stanza(entry: Mapping[str, Any]) -> CounterStanza:
     )
 
 
-def known_failure(messages: Iterable[str], failures: Sequence[Failure]) -> Failure | None:
-    """Return the first of `failures` whose pattern matches one of ncu's messages; None if none does."""
+def known_failure(messages: Iterable[str], failures: Sequence[Failure], *, has_kernels: bool = True) -> Failure | None:
+    """Return the first of `failures` whose pattern matches one of ncu's messages; None if none does.
+
+    Args:
+        messages: of ncu.
+        failures: in the order in which they are matched.
+        has_kernels: whether ncu had begun to profile a kernel.
+    """
     said = list(messages)
-    return next((failure for failure in failures if any(failure.pattern.search(line) for line in said)), None)
+    possible = (failure for failure in failures if not (failure.is_before_kernels and has_kernels))
+    return next((failure for failure in possible if any(failure.pattern.search(line) for line in said)), None)

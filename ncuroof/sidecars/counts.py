@@ -33,6 +33,9 @@ _MOST_LAUNCHES = 10**12
 PROFILERS = {"torch.profiler": "PyTorch's profiler", "nsys": "Nsight Systems"}
 """Display names of the sources of counts."""
 
+SUMMARY = "ncu"
+"""Source of counts that ncu itself printed, in a summary over the profiled launches."""
+
 
 @dataclass(frozen=True, slots=True)
 class KernelCount:
@@ -86,7 +89,7 @@ class Counts:
         kernels: one entry per kernel and launch shape, by descending total time.
         steps: the counted steps, as `--step` takes them; None for the whole run.
         breakdown: what the GPU did meanwhile; None where not known.
-        source: the tool that counted, a key of `PROFILERS`.
+        source: the tool that counted, a key of `PROFILERS`, or SUMMARY.
     """
 
     kernels: tuple[KernelCount, ...]

@@ -21,6 +21,9 @@ SAID = {
     "no-permission": "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters on the target device 0. For instructions on enabling permissions and to get more information see https://developer.nvidia.com/ERR_NVGPUCTRPERM",  # noqa: E501
     "vgpu-permission": "==ERROR== The user does not have permission to access NVIDIA GPU Performance Counters on the target vGPU device 0.",  # noqa: E501
     "counters-taken": "==ERROR== Profiling failed because a driver resource was unavailable or the user does not have permission to access NVIDIA GPU Performance Counters. Ensure that no other tool (like DCGM) is concurrently collecting profiling data.",  # noqa: E501
+    "driver-mismatch": "==ERROR== Cuda driver is not compatible with Nsight Compute.",
+    "device-unavailable": "==ERROR== Unknown Error on device 0.",
+    "serialised-kernel": "==WARNING== Launching the workload is taking more time than expected. If this continues to hang, terminate the profile.",  # noqa: E501
     "no-driver": "==ERROR== Nsight Compute failed to connect to the CUDA driver (stub libcuda.so[.1] on path?).",
     "unsupported-gpu": "==ERROR== Profiling is not supported on device 0. To find out supported GPUs refer --list-chips option.",
     "out-of-memory": "==ERROR== Out of memory.",
@@ -49,9 +52,15 @@ def ended(*messages: str, status: int = 0, exit_status: int | None = None, is_co
 
 @pytest.mark.parametrize("failure", [failure.id for failure in FAILURES])
 def test_a_failure_is_known_by_ncus_words(failure: str) -> None:
-    found = known_failure([SAID[failure]], FAILURES)
+    found = known_failure([SAID[failure]], FAILURES, has_kernels=False)
     assert found is not None
     assert found.id == failure
+
+
+def test_an_unknown_error_after_a_kernel_is_one_of_replay() -> None:
+    found = known_failure([SAID["device-unavailable"]], FAILURES)
+    assert found is not None
+    assert found.id == "replay-failed"
 
 
 def test_each_failure_says_what_to_do_in_one_line() -> None:

@@ -409,6 +409,12 @@ TRIOS: dict[str, list[Trio]] = {
             ),
             unknown=(Launch({**BUSY, **SLOW}), Launch({**BUSY, SMSP_CLOCK: 0.899e9}, clock_control="none")),
         ),
+        # 0.329 and 0.331 of 1 GHz: below a third of boost no GPU has its base clock, whatever ncu does
+        trio(
+            {"device__attribute_clock_rate": 1e6, SMSP_CLOCK: 0.329e9},
+            {SMSP_CLOCK: 0.331e9},
+            needs=("device__attribute_clock_rate", SMSP_CLOCK),
+        ),
     ],
     "clock_drift": [
         trio({**CLOCKS, SM_CLOCK: 1.0301e9}, {SM_CLOCK: 1.0299e9}, needs=(SM_CLOCK, SMSP_CLOCK)),

@@ -14,6 +14,7 @@ import pytest
 from ncuroof.analysis import Analysis
 from ncuroof.errors import NcuroofError
 from ncuroof.ingest import open_report
+from ncuroof.reading import read
 from tests.support import demo
 from tests.support.chain import outcome
 from tests.support.constructed_counters import kernel
@@ -290,6 +291,21 @@ def test_values_that_no_counter_can_have_are_missing(tmp_path: Path) -> None:
     report = open_report(path)
     assert report.counters["gpu__time_duration.sum"].to_list() == [None, None, None, None, 0.0, 0.0, 1.5]
     assert report.workloads["n_not_finite"].to_list() == [1, 1, 1, 1, 0, 0, 0]
+
+
+def test_peaks_and_zeros_beside_values_that_are_no_numbers_were_not_measured(tmp_path: Path) -> None:
+    path = tmp_path / "failed.ncu-rep"
+    nan = dict.fromkeys(("gpu__time_duration.sum", "sm__cycles_active.avg"), float("nan"))
+    constant = {"dram__bytes.sum.peak_sustained": 64.0, "smsp__inst_executed.sum": 0.0}
+    path.write_bytes(
+        write_report(
+            [
+                Kernel("failed", {**CHIP, **nan, **constant}),
+                Kernel("k", {**CHIP, **nan, "smsp__inst_executed.sum": 9.0}),
+            ]
+        )
+    )
+    assert read(path).analyse().kernels["failed"].to_list() == [True, False]
 
 
 @pytest.mark.long

@@ -8,6 +8,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -25,6 +26,7 @@ from ncuroof.errors import (
 from ncuroof.ingest import open_report
 from ncuroof.ingest.nvidia_module import read_tables
 from ncuroof.ingest.raw_report import RAW_RULES, RAW_WORKLOADS, ResultTables
+from ncuroof.ingest.report_files import report_content, require_report
 from tests.support import demo
 from tests.support.patience import PATIENCE_S
 from tests.support.report_writer import METRICS_BY_CHIP, Kernel, write_report
@@ -300,3 +302,29 @@ def test_times_are_nanoseconds_whatever_unit_the_module_names(tmp_path: Path) ->
     tables = read_tables(path, None)
     assert tables.units["gpu__time_duration.sum"] == "ns"
     assert tables.counters["gpu__time_duration.sum"].to_list() == [5.0]
+
+
+def test_a_file_of_no_bytes_is_not_read(tmp_path: Path) -> None:
+    """As files of /proc are, which read as anything, or never end."""
+    path = tmp_path / "empty.ncu-rep"
+    path.write_bytes(b"")
+    path.chmod(0o000)
+    with pytest.raises(ReportFormatError, match="empty file"):
+        open_report(path)
+
+
+@pytest.mark.parametrize("check", [open_report, require_report, report_content])
+def test_a_sparse_giant_is_refused_at_once(tmp_path: Path, check: Callable[[Path], object]) -> None:
+    path = tmp_path / "giant.ncu-rep"
+    with path.open("wb") as file:
+        file.write(b"NVR\0\x02\0\0\0\x08\x07")
+        file.truncate(1 << 40)
+    with pytest.raises(ReportAccessError, match="larger than any"):
+        check(path)
+
+
+def test_a_pipe_is_refused_before_it_is_hashed(tmp_path: Path) -> None:
+    path = tmp_path / "fifo.ncu-rep"
+    os.mkfifo(path)
+    with pytest.raises(ReportAccessError, match="pipe or device"):
+        require_report(path)

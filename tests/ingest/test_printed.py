@@ -190,6 +190,26 @@ def test_what_is_no_number_counts_as_failed(table: Path, nan: str) -> None:
     assert report.workloads.select("n_collected", "n_not_finite").rows() == [(1, 1), (1, 0)]
 
 
+@pytest.mark.parametrize(
+    ("others", "has_failed"),
+    [
+        ({}, True),
+        ({"dram__bytes.sum.peak_sustained": ("byte/cycle", "64"), "launch__registers_per_thread": ("", "32")}, True),
+        ({"derived__memory_l1_wavefronts_shared_excessive": ("", "12")}, True),
+        ({"smsp__inst_executed.sum": ("inst", "0")}, True),
+        ({"smsp__inst_executed.sum": ("inst", "0"), "sm__inst_executed.sum": ("inst", "0")}, False),  # ratios of zeros
+        ({"smsp__inst_executed.sum": ("inst", "5")}, False),
+        ({"sm__throughput.avg.pct_of_peak_sustained_elapsed": ("%", "5.00")}, False),
+    ],
+)
+def test_a_launch_failed_if_no_counter_that_was_measured_is_a_number(
+    table: Path, others: dict[str, tuple[str, str]], *, has_failed: bool
+) -> None:
+    nothing = {DURATION: ("ns", "nan"), "a__b.ratio": ("", "nan")}
+    workloads = _read(table, wide_table([nothing | others])).workloads
+    assert (workloads["n_collected"][0] == workloads["n_not_finite"][0]) == has_failed
+
+
 def test_a_rate_per_cycle_that_is_rounded_to_nothing_is_not_zero(table: Path) -> None:
     rate, share = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed", "a__b.pct"
     launch = {rate: ("inst/cycle", "0.00"), share: ("%", "0.00"), "other__zero": ("", "0")}

@@ -381,15 +381,9 @@ def test_lines_of_several_ranks_are_refused(tmp_path: Path) -> None:
         (log(), "values, found kernels' names without any", "sections with their tables"),
         (f"    Section: {SPEED_OF_LIGHT}\n", "values, found sections without any", "sections with their tables"),
         (
-            f"fn (1, 1, 1)x(32, 1, 1)\n{SPEED}",
+            f"We ran fn (1, 1, 1)x(32, 1, 1)\n{SPEED}",
             "expected a line with the kernel's name and context above its sections",
             "Context 1",
-        ),
-        (
-            "  fn(int) (1, 1, 1)x(32, 1, 1), Device 0, CC 8.0, Invocations 2\n"
-            "    Metric Name          Metric Unit Minimum Maximum Average\n",
-            "found sums over several launches (--print-summary)",
-            "--page raw --csv",
         ),
     ],
 )

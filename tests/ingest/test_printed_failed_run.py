@@ -9,9 +9,15 @@ import pytest
 
 import ncuroof
 from ncuroof.errors import ReportEmptyError, ReportFormatError
+from tests.support.console import log, section
 
 CONNECTED = "==PROF== Connected to process 5 (/opt/app)\n"
 PROFILED = '==PROF== Profiling "k" - 0: 0%....50%....100% - 8 passes\n'
+BEGUN = '==PROF== Profiling "k" - 1: 0%\n'
+SLOW = "==WARNING== Launching the workload is taking more time than expected.\n"
+WATCHDOG = (
+    "[rank1]:[E ProcessGroupNCCL.cpp:5] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1)\n"
+)
 ENDED = "==PROF== Disconnected from process 5\n"
 NOTHING = "==WARNING== No kernels were profiled.\n"
 DENIED = (
@@ -36,7 +42,21 @@ DENIED = (
             ": ncu says “The application returned an error code (9).”",
             "--kernel-name",
         ),
-        (CONNECTED + PROFILED + "==ERROR== Out of memory.\n", "ncu ran out of memory", "--replay-mode application"),
+        (CONNECTED + BEGUN + "==ERROR== Out of memory.\n", "ncu ran out of memory", "--replay-mode application"),
+        (
+            CONNECTED + "==ERROR== Unknown Error on device 0.\n",
+            "nothing was launched under it",
+            "may not read the counters",
+        ),
+        (CONNECTED + BEGUN + "==ERROR== Unknown Error on device 0.\n", "(replay-failed)", "--replay-mode application"),
+        (
+            "==ERROR== An error was reported by the driver:\n==ERROR== Cuda driver is not compatible.\n",
+            "do not fit",
+            "newest CUDA",
+        ),
+        (CONNECTED + BEGUN + SLOW, "in k, a kernel waited without end", "--replay-mode range"),
+        (CONNECTED + BEGUN.replace('"k"', '"ncclDevKernel_AllReduce"') + SLOW, "is a collective", "regex:^(?!nccl)"),
+        (CONNECTED + BEGUN.replace('"k"', '"nvshmemi_sync"') + WATCHDOG, "is a collective", "--replay-mode range"),
     ],
 )
 def test_a_log_without_kernels_says_why(tmp_path: Path, text: str, reason: str, hint: str) -> None:
@@ -48,6 +68,59 @@ def test_a_log_without_kernels_says_why(tmp_path: Path, text: str, reason: str, 
     assert said.startswith("log.txt: the log of a run of ncu that recorded nothing")
     assert said.endswith(reason) if reason.startswith(":") else reason in said
     assert hint in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("n_kernels", [1, 153])
+@pytest.mark.parametrize(
+    ("trouble", "reason", "hint"),
+    [
+        (
+            "==ERROR== Failed to save the report to file /d/run.ncu-rep\n",
+            "could not write its report",
+            "free some space",
+        ),
+        ("==ERROR== Something new.\n", "ncu says “Something new.”", "--kernel-name"),
+        (BEGUN + SLOW, "in k, a kernel waited", "--replay-mode range"),
+    ],
+)
+def test_kernels_that_were_profiled_and_lost_are_counted(
+    tmp_path: Path, n_kernels: int, trouble: str, reason: str, hint: str
+) -> None:
+    path = tmp_path / "log.txt"
+    profiled = "".join(PROFILED.replace("- 0:", f"- {number}:") for number in range(n_kernels))
+    path.write_text(CONNECTED + profiled + trouble)
+    with pytest.raises(ReportEmptyError) as caught:
+        ncuroof.read(path)
+    counted = "1 kernel" if n_kernels == 1 else f"{n_kernels} kernels"
+    assert f"that profiled {counted} and then failed; no values are in it: " in str(caught.value)
+    assert reason in str(caught.value)
+    assert hint in (caught.value.hint or "")
+
+
+TABLE = log(section("GPU Speed Of Light Throughput", [("Duration", "us", "5.50")]))
+
+
+@pytest.mark.parametrize(
+    ("trouble", "warning"),
+    [
+        (DENIED, "(no-permission)"),
+        ("==ERROR== LaunchFailed\n", "(replay-failed)"),
+        ("==ERROR== Something new.\n", "so that kernels may be missing: “Something new.”"),
+        (BEGUN.replace('"k"', '"ncclKernel_SendRecv"') + SLOW, "ncclKernel_SendRecv is a collective"),
+        ("==ERROR== The application returned an error code (11).\n==WARNING== Clocks are not locked.\n", None),
+    ],
+)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_log_with_results_and_errors_has_both(
+    tmp_path: Path, trouble: str, warning: str | None, *, is_first: bool
+) -> None:
+    path = tmp_path / "log.txt"
+    text = [CONNECTED, PROFILED, trouble, TABLE] if is_first else [CONNECTED, PROFILED, TABLE, trouble]
+    path.write_text("".join(text))
+    (report,) = ncuroof.read(path).raw
+    assert report.counters["gpu__time_duration.sum"].to_list() == [5500.0]
+    assert len(report.warnings) == (warning is not None)
+    assert warning is None or warning in report.warnings[0]
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,7 @@ _OTHER_ROOFS = {"peak_source": "counters", "datasheet_frac": None, "reached_frac
 WEIGHTING = {
     "n_launches": 9, "duration_ns": 1e6, "covered_frac": 1.0, "not_recorded": [], "uneven_frac": None, "n_unmatched": 0,
     "computation_frac": None, "uncounted_frac": None, "timed_frac": None, "foreign": [], "wall_times": [],
+    "is_summary": False,
 }  # fmt: skip
 
 # A kernel of 100 µs that moves 200 MB at 2 TB/s (of 2.5) and does 100 MFLOP at 1 TFLOP/s (of 10): intensity 0.5 FLOP/B.

@@ -9,6 +9,7 @@ from ncuroof.errors import UnknownNameError
 from ncuroof.formatting import label
 from ncuroof.metrics import load_catalogue
 from ncuroof.metrics.families import USER
+from ncuroof.ncu.settings import load_settings
 from ncuroof.present.documents.kernels import QUANTITY_GROUPS
 from ncuroof.present.explanations.explain import explain, listing, meant, names
 from ncuroof.present.explanations.findings import node_lines, path_lines
@@ -36,7 +37,7 @@ def test_every_name_is_explained(name: str) -> None:
 @pytest.mark.parametrize("name", names())
 def test_an_explanation_ends_with_the_files_that_define_the_name(name: str) -> None:
     files = explain(name).splitlines()[-1].removeprefix("Defined in ").split(", ")
-    assert all(file.startswith("profiles/") for file in files)
+    assert all(file.startswith(("profiles/", "ncuroof/errors.py")) for file in files)
     texts = [(folder("profiles").parent / file).read_text(encoding="utf-8") for file in files]
     expanded = {column.name: place for place, each in load_columns().items() for column in each.expanded()}
     written = expanded.get(name, name).removeprefix("wall_time.").removeprefix("stalls.")
@@ -420,3 +421,13 @@ def test_a_finding_lists_only_its_own_advice() -> None:
     text = explain("alike_threads")
     assert "\n  triton: Let each program process a block of values" in text
     assert "\n  nccl: " not in text  # "send larger messages" answers any finding, and so none
+
+
+def test_reasons_in_parentheses_are_known() -> None:
+    for name in (*(failure.id for failure in load_settings().failures), *load_settings().reasons):
+        assert explain(name).startswith(f"{name}: reason why ncu recorded nothing")
+    assert "What to do:" in explain("no-permission")
+
+
+def test_slugs_of_errors_are_known() -> None:
+    assert explain("report-empty").startswith("report-empty: error of ncuroof")

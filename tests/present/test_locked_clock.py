@@ -8,7 +8,8 @@ from ncuroof.present.sentences.remarks import locked_clock_remark
 
 
 @pytest.mark.parametrize(
-    ("n_locked", "n_other", "remark"), [(2, 1, "; ncu locks clocks by default"), (1, 1, ""), (0, 0, "")]
+    ("n_locked", "n_other", "remark"),
+    [(2, 1, "; ncu locks clocks by default"), (1, 1, ""), (1, 2, "; idle before, throttled or capped"), (0, 0, "")],
 )
 def test_most_launches_decide(n_locked: int, n_other: int, remark: str) -> None:
     assert (

@@ -27,7 +27,6 @@ from ncuroof.ingest.native.columns import CounterColumns
 from ncuroof.ingest.native.repeats import counters_start
 from ncuroof.ingest.native.schema import messages
 from ncuroof.ingest.raw_report import (
-    ALWAYS_STORED,
     GREATEST_VALUE,
     LEAST_VALUE,
     RAW_RULES,
@@ -35,6 +34,8 @@ from ncuroof.ingest.raw_report import (
     CounterSelection,
     DeclinedError,
     ResultTables,
+    is_measured,
+    telling,
 )
 from ncuroof.resources import profile_file
 
@@ -167,11 +168,16 @@ def _result_tables(tables: _Tables) -> ResultTables:
     n_rows = len(tables.workloads)
     numbers, texts = tables.counters.tables(n_rows)
     counters = _possible(numbers)
-    collected = [name for name in numbers.columns if not name.startswith(ALWAYS_STORED)]
+    collected = [name for name in numbers.columns if is_measured(name)]
     n_collected = _n_values(numbers, collected, n_rows)
-    n_possible = n_collected if counters is numbers else _n_values(counters, collected, n_rows)
+    n_not_finite = pl.repeat(0, n_rows, dtype=pl.UInt32, eager=True)
+    if counters is not numbers:
+        n_possible = _n_values(counters, collected, n_rows)
+        not_zero = counters.select(pl.when(pl.col(collected) != 0).then(pl.col(collected)))
+        n_not_finite = n_collected - n_possible
+        n_collected = telling(n_collected, n_not_finite, n_possible - _n_values(not_zero, collected, n_rows))
     names, demangled, mangled, kinds, ranges = list(zip(*tables.workloads, strict=True)) or [()] * 5
-    columns = [names, demangled, mangled, kinds, _lists(ranges), n_collected, n_collected - n_possible]
+    columns = [names, demangled, mangled, kinds, _lists(ranges), n_collected, n_not_finite]
     workloads = dict(zip(RAW_WORKLOADS, columns, strict=True))
     return ResultTables(
         workloads=pl.DataFrame(workloads, schema=RAW_WORKLOADS),

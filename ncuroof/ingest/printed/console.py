@@ -21,7 +21,8 @@ from typing import NamedTuple
 
 from ncuroof.ingest.printed.console_parts import Place, RepeatedSections, Rule, Value
 from ncuroof.ingest.printed.labels import PrintedLabels
-from ncuroof.ingest.printed.records import Header
+from ncuroof.ingest.printed.launch_lines import LaunchLine, LaunchLines, may_be_launch
+from ncuroof.ingest.printed.records import INVOCATIONS, Header
 
 _CONTAINER = r"[\w.-]{1,60}[-_]\d{1,4} +\|(?=\s|$)"
 _QUOTING = re.compile(rf"(?:\s*(?:>|//|#(?! [A-Z])|│|\d+[:|](?=\s)|{_CONTAINER}))*")
@@ -45,24 +46,13 @@ _NEXT_RUN = re.compile(r"==PROF==(?!\s+\d+: )")
 versions of 2020 list below a kernel's name."""
 
 _PROCESS = re.compile(r"\[(\d+)\] (\S.*)@\S+$")
-_HALF_A_LAUNCH = re.compile(r"\S.* \(\d+, \d+, \d+\)x\(\d+, \d+, \d+\),$")
-_LAUNCH = re.compile(
-    r"(\S.*?)"
-    r"(?: \((\d+, \d+, \d+)\)x\((\d+, \d+, \d+)\))?"
-    r"(?:, \d{4}-\w{3}-\d{1,2} \d{1,2}:\d\d:\d\d)?"
-    r", Context (\d+)(?:, Stream (\d+))?(?:, Device (\d+), CC (\d+\.\d+))?$"
-)
-_MAY_BE_A_LAUNCH = re.compile(r"\(\d+, \d+, \d+\)x\(\d+, \d+, \d+\)|, Context \d")
-"""A line that may name a launch but does not parse: what follows must not be assigned to the launch before."""
+_GPU = re.compile(r"(?:.* )?Device (\d+), CC (\d+\.\d+)$")
+"""The line above the kernels of a GPU, in a summary."""
 
-_OF_LAUNCH = ("Kernel Name", "Grid Size", "Block Size", "Context", "Stream", "Device", "CC")
 _SECTION = re.compile(r"Section: (.+)")
 _TABLE = re.compile(r"Metric Name\s+Metric Unit\s+Metric Value$")
-_SUMMARY = re.compile(
-    r"Metric Name\s+Metric Unit\s+Minimum\s+Maximum\s+Average$"
-    r'|.*[,;\t]"?Minimum"?[,;\t]"?Maximum"?[,;\t]"?Average"?$'  # as CSV
-)
-_N_COLUMNS = 3
+_SUMMARY = re.compile(r"Metric Name\s+Metric Unit\s+Minimum\s+Maximum\s+Average$")
+_N_COLUMNS, _N_COLUMNS_OF_SUMMARY = 3, 5
 _RULER = re.compile(r"-{3,}(?:\s+-{3,})*$")
 _RULE = re.compile(r"(OPT|INF|WRN|ERR|OK(?=\s{2}))\s+(\S.*)")
 
@@ -99,18 +89,15 @@ class ConsoleRecords:
         n_empty: number of launches so far, apart from the last one while its lines are read, without any value or rule.
         is_cut: whether the text read so far ends within the table of a section; that of the raw page has no last ruler.
         n_tables: number of launches so far.
-        is_summary: whether a table summarises several launches (`--print-summary`), which says nothing about a single one.
         has_sections: whether the file contains a known section.
         has_other_names: whether a line names a launch in another form than ncu's pages do.
-        prefix: what stands before the first known section that is not at the beginning of its line; None if there is none.
         is_unnamed: as given.
     """
 
     def __init__(self, lines: Iterable[str], labels: PrintedLabels, *, is_unnamed: bool = False) -> None:
         self.n_lost = self.n_empty = self.n_tables = 0
         self.is_cut = False
-        self.is_summary = self.has_sections = self.has_other_names = False
-        self.prefix: str | None = None
+        self.has_sections = self.has_other_names = False
         self.is_unnamed = is_unnamed
         self._sections: set[str] = set()
         self._orphan = ""
@@ -121,7 +108,8 @@ class ConsoleRecords:
         self._place: Place | None = None
         self._n_headings = 0
         self._launches = RepeatedSections()
-        self._half = ""
+        self._launch_lines = LaunchLines()
+        self._gpu: dict[str, str] = {}
         self._columns: Sequence[tuple[int, int]] = ()
         self._is_table = self._has_values = self._is_empty = self._awaits_table = False
         self._open: Rule | Value | None = None
@@ -192,7 +180,6 @@ class ConsoleRecords:
             text: the line, stripped.
             shown: the line with its indent.
         """
-        half, self._half = self._half, ""
         is_apart = _is_apart(text)
         if is_apart:
             self._place, self._orphan = self._place and replace(self._place, is_apart=True), ""
@@ -200,31 +187,39 @@ class ConsoleRecords:
             self._is_table = False
             if _NEXT_RUN.match(text):
                 self._end_launch()
-        elif ", Context " in f", {text}" and (found := _LAUNCH.match(f"{half} {text}".strip())):
-            self._begin_launch({name: cell for name, cell in zip(_OF_LAUNCH, found.groups(), strict=True) if cell})
-        elif _HALF_A_LAUNCH.match(text):
-            self._half = text
         elif found := _PROCESS.match(text):
-            self._process = {"Process ID": found[1], "Process Name": found[2]}
+            self._process, self._gpu = {"Process ID": found[1], "Process Name": found[2]}, {}
             self._end_launch()
-        elif _SUMMARY.match(text):
-            self.is_summary = True
+        elif launch := self._launch_lines.take(shown, is_in_table=self._is_table):
+            self._take_launch(launch)
+            return True
+        elif "Device " in text and (found := _GPU.match(text)):
+            self._gpu = {"Device": found[1], "CC": found[2]}
             self._end_launch()
-        elif _MAY_BE_A_LAUNCH.search(text):
+        elif may_be_launch(text):
             self.has_other_names = True
             self._end_launch()
+            return True
         else:
-            if found := _SECTION.search(text):
-                self._meet_section(found[1], text[: found.start()])
-            return self._place is not None and self._begins_part(self._place, text, shown)
+            if found := _SECTION.match(text):
+                self._meet_section(found[1])
+            is_part = self._place is not None and self._begins_part(self._place, text, shown)
+            if is_part:
+                self._launch_lines.clear()
+            return is_part
+        self._launch_lines.clear()
         return True
 
-    def _meet_section(self, name: str, prefix: str) -> None:
+    def _take_launch(self, found: LaunchLine) -> None:
+        """Begin a launch, or add to the current one what the rest of its wrapped line says."""
+        if found.is_continued and self._place is not None:
+            self._place = replace(self._place, launch={**self._place.launch, **found.identity})
+        else:
+            self._begin_launch({**self._gpu, **found.identity})
+
+    def _meet_section(self, name: str) -> None:
         """Record that a section begins: of the current launch, of none, or of a new unnamed launch."""
         if name not in self._labels.identifier_by_section:
-            return
-        if prefix:
-            self.prefix = self.prefix or prefix
             return
         self.has_sections = True
         if self.is_unnamed and (not self._place or name in self._sections):
@@ -244,7 +239,9 @@ class ConsoleRecords:
         elif found := _RULE.match(text):
             self._open = Rule(place, found[1], len(shown) - len(text), [found[2]])
             self._is_table = self._is_empty = False
-        elif _TABLE.match(text):
+        elif _SUMMARY.match(text) and INVOCATIONS not in place.launch:
+            self._end_launch()  # it is of several launches, and of others
+        elif _TABLE.match(text) or _SUMMARY.match(text):
             self._columns, self._is_table, self._has_values = (), True, False
         elif _RULER.match(text):
             self._columns = [found.span() for found in re.finditer("-+", shown)]
@@ -266,7 +263,7 @@ class ConsoleRecords:
 
     def _take_value(self, place: Place, shown: str, text: str) -> None:
         columns, before = self._columns, self._open
-        start, end = columns[-1] if len(columns) == _N_COLUMNS else (0, 0)
+        start, end = columns[-1] if len(columns) >= _N_COLUMNS else (0, 0)
         if self._is_table and isinstance(before, Value) and start and not shown[:start].strip():
             before.lines.append(text)
             return
@@ -274,12 +271,14 @@ class ConsoleRecords:
         if cells := self._cells(place.heading, shown, text):
             section = self._labels.section_of(place.heading, cells.label)
             self._is_empty, self._has_values = False, True
-            self._open = Value(place, section, cells.label, cells.unit, [cells.value], end - start)
+            self._open = Value(place, section, cells.label, cells.unit, [cells.value], end - start, cells.ends)
 
     def _cells(self, section: str, shown: str, text: str) -> Cells | None:
         """Return the cells of a line, or None: within a table of any line laid out like its rows, else only with a known label."""
         if self._is_table and (cells := below_rulers(shown, self._columns)):
             return cells
+        if self._place is not None and INVOCATIONS in self._place.launch:
+            return None  # which of three numbers is the mean, rulers say
         cells = by_words(text, section, self._labels)
         if cells and (self._labels.knows(section, cells.label) or (self._is_table and not self._columns)):
             return cells
@@ -305,11 +304,15 @@ def _is_apart(text: str) -> bool:
 
 
 class Cells(NamedTuple):
-    """The cells of a line, as printed; the unit is empty if the line has no unit."""
+    """The cells of a line, as printed; the unit is empty if the line has no unit.
+
+    `ends` are the least and the greatest of several launches' values, in a summary, where the value is their average.
+    """
 
     label: str
     unit: str
     value: str
+    ends: tuple[str, str] = ("", "")
 
 
 def below_rulers(line: str, columns: Sequence[tuple[int, int]]) -> Cells | None:
@@ -317,16 +320,17 @@ def below_rulers(line: str, columns: Sequence[tuple[int, int]]) -> Cells | None:
 
     Args:
         line: the line, without quoting prefixes.
-        columns: start and end of the rulers of label, unit and value, in characters.
+        columns: start and end of the rulers of label, unit and value, in characters; in a summary of label, unit, minimum, maximum
+            and average.
     """
-    if len(columns) != 3:
+    if len(columns) not in (_N_COLUMNS, _N_COLUMNS_OF_SUMMARY):
         return None
     gaps = [start - 1 for start, _ in columns[1:]] + [columns[-1][1]]
     if any(line[gap : gap + 1].strip() for gap in gaps):
         return None
-    label, unit, value = (line[start:end].strip() for start, end in columns)
+    label, unit, *ends, value = (line[start:end].strip() for start, end in columns)
     is_row = label and " " not in unit and (value or _UNIT.fullmatch(unit))
-    return Cells(label, unit, value) if is_row else None
+    return Cells(label, unit, value, (ends[0], ends[-1]) if ends else ("", "")) if is_row else None
 
 
 def by_words(text: str, section: str, labels: PrintedLabels) -> Cells | None:

@@ -12,11 +12,21 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ncuroof.ingest.printed.records import METRIC_NAME, METRIC_UNIT, METRIC_VALUE, RULE_COLUMNS, SECTION_NAME, Header
+from ncuroof.ingest.printed.records import (
+    INVOCATIONS,
+    LEAST,
+    METRIC_NAME,
+    METRIC_UNIT,
+    METRIC_VALUE,
+    MOST,
+    RULE_COLUMNS,
+    SECTION_NAME,
+    Header,
+)
 
 _COLUMNS = (
-    "ID", "Process ID", "Process Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size", "Device", "CC",
-    SECTION_NAME, METRIC_NAME, METRIC_UNIT, METRIC_VALUE, *RULE_COLUMNS,
+    "ID", "Process ID", "Process Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size", "Device", "CC", INVOCATIONS,
+    SECTION_NAME, METRIC_NAME, METRIC_UNIT, METRIC_VALUE, LEAST, MOST, *RULE_COLUMNS,
 )  # fmt: skip
 _HEADER = Header(_COLUMNS, ",", is_quoted=True, number=1)
 
@@ -85,6 +95,7 @@ class Value:
         unit: as printed, empty for none.
         lines: the lines of the value so far: the raw page wraps long values, between words or where a word fills the column.
         width: width of the value column, in characters.
+        ends: the least and the greatest of several launches' values, as printed; empty for the value of one launch.
     """
 
     place: Place
@@ -93,6 +104,7 @@ class Value:
     unit: str
     lines: list[str]
     width: int
+    ends: tuple[str, str] = ("", "")
 
     @property
     def text(self) -> str:
@@ -102,7 +114,8 @@ class Value:
     @property
     def cells(self) -> dict[str, str]:
         """Its cells, by column, besides those of the launch."""
-        return {SECTION_NAME: self.section, METRIC_NAME: self.label, METRIC_UNIT: self.unit, METRIC_VALUE: self.text}
+        named = {SECTION_NAME: self.section, METRIC_NAME: self.label, METRIC_UNIT: self.unit, METRIC_VALUE: self.text}
+        return {**named, LEAST: self.ends[0], MOST: self.ends[1]}
 
 
 def row(cells: Mapping[str, str]) -> tuple[Header, list[str]]:

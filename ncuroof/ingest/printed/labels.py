@@ -20,7 +20,10 @@ from ncuroof.resources import profile_file
 
 _WITH_BREAKDOWNS = ("GPU Speed Of Light Throughput", "GPU Speed Of Light")
 
-_COUNTER_MARK = "__"
+_CHART = "Chart"
+"""Part of the names of sections that show charts."""
+
+COUNTER_MARK = "__"
 """Part of counter names, but of no label."""
 
 _MARKED_NAME = re.compile(r"[A-Za-z][^\s,=/]*")
@@ -28,6 +31,8 @@ _MARKED_NAME = re.compile(r"[A-Za-z][^\s,=/]*")
 
 _NAME = re.compile(r"\w*_[\w.]+")
 """Name of a counter without the mark (a value per instruction); the raw page, which has no sections, prints only names."""
+
+_ACTIVE_CYCLES = "__cycles_active"
 
 SUFFIX = ".avg.pct_of_peak_sustained_elapsed"
 """Suffix of the counter of each member."""
@@ -55,7 +60,7 @@ class PrintedLabels:
             label: as printed. It may be the counter's own name, as for counters requested with --metrics, or end with it in
                 parentheses (--print-metric-name label-name).
         """
-        if _COUNTER_MARK in label:
+        if COUNTER_MARK in label:
             name = label.rpartition("(")[2].rstrip(")") if label.endswith(")") else label
             return name if _MARKED_NAME.fullmatch(name) else None
         if not section and _NAME.fullmatch(label):
@@ -70,23 +75,27 @@ class PrintedLabels:
         """Return the section that a label belongs to: `section` if it has the label, else the one section that has it, if only one.
 
         Args:
-            section: the section under which the label is printed; in copied text, headings may be missing. A section that only has
-                charts is always kept: its labels are its own.
+            section: the section under which the label is printed; in copied text, headings may be missing, and other versions of
+                ncu print some labels in other sections ("Waves Per SM" also in Speed of Light). A section of charts is always
+                kept: its labels are its own, as "SM Frequency" is that of a roofline there.
             label: as printed.
         """
-        is_of_charts = self.counter_by_label.get(section) == {}
-        if is_of_charts or self.counter(section, label) is not None:
+        if _CHART in section or self.counter(section, label) is not None:
             return section
-        found = {counters[label]: name for name, counters in self.counter_by_label.items() if label in counters}
+        found = {
+            counters[label]: name
+            for name, counters in self.counter_by_label.items()
+            if label in counters and _CHART not in name
+        }
         return next(iter(found.values())) if len(found) == 1 else section
 
     def is_label(self, section: str, words: str) -> bool:
         """Return whether words are a known label, not a counter's name or a label with a unit."""
-        return _COUNTER_MARK not in words and self.knows(section, words)
+        return COUNTER_MARK not in words and self.knows(section, words)
 
     def has_unit(self, label: str) -> bool:
         """Return whether values of a label need a unit; after a counter's own name it may be missing."""
-        return _COUNTER_MARK not in label and label not in self.without_unit
+        return COUNTER_MARK not in label and label not in self.without_unit
 
     def knows(self, section: str, label: str) -> bool:
         """Return whether a counter is known for a label printed under a section."""
@@ -166,11 +175,19 @@ def load_printed_breakdowns() -> tuple[PrintedBreakdown, ...]:
 
 
 def with_members(selection: CounterSelection | None) -> CounterSelection | None:
-    """Return the selection with the throughputs and members of the breakdowns that it lists added."""
+    """Return the selection with what its counters are computed from: parts of breakdowns, and cycles of shares."""
     if selection is None:
         return None
     wanted = [each for each in load_printed_breakdowns() if each.listing in selection.lists]
-    return selection.and_names(frozenset(name for each in wanted for name in (each.throughput, *each.members)))
+    parts = frozenset(name for each in wanted for name in (each.throughput, *each.members))
+    cycles = (cycles_of_share(name) for name in selection.names)
+    return selection.and_names(parts.union(*(names for names in cycles if names is not None)))
+
+
+def cycles_of_share(name: str) -> tuple[str, str] | None:
+    """Return the counters of active and of elapsed cycles whose ratio a counter is; None for other counters."""
+    unit, active, suffix = name.partition(_ACTIVE_CYCLES)
+    return (f"{unit}{active}.avg", f"{unit}__cycles_elapsed.avg") if active and suffix == SUFFIX else None
 
 
 def with_listings(texts: pl.DataFrame, counters: pl.DataFrame) -> pl.DataFrame:
@@ -178,3 +195,15 @@ def with_listings(texts: pl.DataFrame, counters: pl.DataFrame) -> pl.DataFrame:
     listings = [each for breakdown in load_printed_breakdowns() if (each := breakdown.listed(counters)) is not None]
     held = texts.drop(each.name for each in listings if each.name in texts.columns)
     return pl.DataFrame([*held.iter_columns(), *listings]) if listings else texts
+
+
+def with_same_clocks(numbers: pl.DataFrame, units: Mapping[str, str]) -> tuple[pl.DataFrame, Mapping[str, str]]:
+    """Return the counters and their units, with those added that ncu prints under a label of another counter of the same clock."""
+    columns, known = {column.name: column for column in numbers.iter_columns()}, dict(units)
+    with profile_file("printed.toml") as raw:
+        same_clocks: Mapping[str, str] = raw["same_clock"]
+    for name, printed in same_clocks.items():
+        if printed in columns and known.setdefault(name, known[printed]) == known[printed]:
+            values = columns[printed].alias(name)
+            columns[name] = columns[name].fill_null(values) if name in columns else values
+    return pl.DataFrame(list(columns.values())) if columns else numbers, known

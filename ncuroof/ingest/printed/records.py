@@ -11,12 +11,13 @@ import csv
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
-from ncuroof.errors import ReportFormatError
-
-_HEADER = re.compile(r'\ufeff?"?ID"?([,;\t])"?Process ID"?\1')
+_HEADER = re.compile(
+    r'\ufeff?"?(?:ID"?([,;\t])"?Process ID"?\1|Process ID"?([,;\t])"?Process Name"?\2|Domain"?([,;\t])"?Range:)'
+)
+"""Of launches, of summaries per kernel or GPU, and of summaries per NVTX range."""
 _QUOTED_ROW = re.compile(r'"\d*(?:"|$)')
+_QUOTED_ROW_OF_RANGE = re.compile('"')
 _PLAIN_ROW = {separator: re.compile(rf"\d*{separator}\d*{separator}") for separator in ",;\t"}
 _OF_NCU = re.compile(r"==[A-Z]+==")
 _OTHER_HEADER = re.compile(r'"[A-Za-z][^"]*"(?:[,;\t]"[^"]*")+\s*$')
@@ -26,16 +27,14 @@ _MOST_LINES = 1000
 """Lines of one row; the longest text of a rule has a few."""
 
 SECTION_NAME, METRIC_NAME, METRIC_UNIT, METRIC_VALUE = "Section Name", "Metric Name", "Metric Unit", "Metric Value"
+INVOCATIONS, LEAST, MOST = "Invocations", "Minimum", "Maximum"
+"""Columns of a summary (`--print-summary`): how many launches a row is the average of, and the ends of their values."""
+
+_AVERAGE = {"Average": METRIC_VALUE}
+"""What a summary calls the column of values."""
+
 RULE_COLUMNS = ("Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup")
 """Columns of tables with a row per counter or rule (details page)."""
-
-_ENCODING_BY_MARK = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
-_LONGEST_LINE = 1 << 22
-"""In characters. A row with every counter of a full set has 30 000; with all instance values, a million."""
-
-_ESCAPE = "\x1b"
-_COLOUR = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
-_TIME = re.compile(r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?[ \t]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +60,8 @@ class Header:
 
     def begins(self, line: str) -> bool:
         """Return whether a line begins a row of the table."""
-        row = _QUOTED_ROW if self.is_quoted else _PLAIN_ROW[self.separator]
+        quoted = _QUOTED_ROW_OF_RANGE if self.names[0] == "Domain" else _QUOTED_ROW
+        row = quoted if self.is_quoted else _PLAIN_ROW[self.separator]
         return row.match(line) is not None
 
     def holds(self, cells: list[str]) -> bool:
@@ -69,7 +69,15 @@ class Header:
         least = len(self.names)
         if self.is_long:
             least = 1 + max(self.names.index(name) for name in (METRIC_NAME, METRIC_VALUE))
+        if INVOCATIONS in self.names and not self._is_of_summary(cells):
+            return False
         return least <= len(cells) <= len(self.names)
+
+    def _is_of_summary(self, cells: list[str]) -> bool:
+        """Return whether cells stand below their names: ncu 2024.1 mixes up those of the raw page's summary per GPU."""
+        by_name = dict(zip(self.names, cells, strict=False))
+        is_shape = by_name.get("Grid Size", "").startswith(("(", "n/a"))
+        return by_name.get(INVOCATIONS, "").isdecimal() and is_shape
 
 
 class PrintedRecords:
@@ -104,7 +112,7 @@ class PrintedRecords:
                 is_open = False
             elif not pending:
                 if _OTHER_HEADER.match(line):
-                    self._n_cells_of_other = len(_cells(line, self._header.separator))
+                    self._n_cells_of_other = len(cells_of(line, self._header.separator))
                 continue
             pending.append(line)  # the first line of a row, or the continuation of a text with line breaks
             is_open ^= line.count('"') % 2 == 1
@@ -113,14 +121,17 @@ class PrintedRecords:
         yield from self._row(pending)
 
     def _begun(self, line: str, found: re.Match[str]) -> Header:
-        names = tuple(name.strip() for name in _cells(line.removeprefix("\ufeff"), found[1]))
+        separator = found[1] or found[2] or found[3]
+        names = tuple(
+            _AVERAGE.get(name.strip(), name.strip()) for name in cells_of(line.removeprefix("\ufeff"), separator)
+        )
         self.n_tables += 1
-        return Header(names, found[1], '"' in found[0], self.n_tables)
+        return Header(names, separator, '"' in found[0], self.n_tables)
 
     def _row(self, pending: list[str]) -> Iterator[tuple[Header, list[str]]]:
         """Yield the collected lines as a row if they form one, and clear them."""
         if pending and self._header is not None:
-            cells = _cells("".join(pending), self._header.separator)
+            cells = cells_of("".join(pending), self._header.separator)
             if self._header.holds(cells):
                 self._n_cells_of_other = 0
                 yield self._header, cells
@@ -129,37 +140,9 @@ class PrintedRecords:
         pending.clear()
 
 
-def _cells(record: str, separator: str) -> list[str]:
+def cells_of(record: str, separator: str) -> list[str]:
+    """Return the cells of a record of CSV; none of one that is no CSV."""
     try:
         return next(csv.reader([record], delimiter=separator), [])
     except csv.Error:  # a cell exceeds the csv module's size limit
         return []
-
-
-def printed_lines(path: Path, where: str) -> Iterator[str]:
-    """Yield the lines of a text file, in whichever encoding a shell's redirection wrote it (UTF-8, or UTF-16 with a mark).
-
-    Colours of a terminal, and times that a system of continuous integration or containers writes before each line, are left out.
-
-    Raises:
-        ReportFormatError: a line is longer than any that ncu prints.
-        OSError: the file cannot be read.
-    """
-    with path.open("rb") as file:
-        start = file.read(3)
-    encoding = next((name for mark, name in _ENCODING_BY_MARK.items() if start.startswith(mark)), "utf-8")
-    with path.open(encoding=encoding, errors="replace") as text:
-        while line := text.readline(_LONGEST_LINE):
-            if len(line) == _LONGEST_LINE and not line.endswith("\n"):
-                raise ReportFormatError(
-                    f"{where}: expected a table printed by ncu, found a line of more than {_LONGEST_LINE} characters",
-                    hint="pass a .ncu-rep file, or the output of ncu --import REPORT --page raw --csv",
-                )
-            yield _without_prefix(line)
-
-
-def _without_prefix(line: str) -> str:
-    if _ESCAPE in line:
-        line = _COLOUR.sub("", line)
-    time = _TIME.match(line) if line[:1] in "[12" else None
-    return line[time.end() :] if time else line

@@ -11,33 +11,33 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ncuroof.errors import NcuroofError, ReportEmptyError, ReportFormatError
+from ncuroof.formatting import counted
 from ncuroof.ingest.printed.console import ConsoleRecords
-from ncuroof.ingest.printed.records import PrintedRecords, printed_lines
-from ncuroof.ncu.settings import known_failure, load_settings
+from ncuroof.ingest.printed.gui_tables import GuiRecords
+from ncuroof.ingest.printed.lines import printed_lines
+from ncuroof.ingest.printed.log_messages import RunLog, read_log
+from ncuroof.ingest.printed.records import PrintedRecords
 from ncuroof.resources import profile_file
 
 _RAW_PAGE = "print the counters themselves: ncu --import REPORT --page raw --csv"
-_LONGEST_PREFIX = 60
 
-_KINDS = ("PROF", "ERROR", "WARNING")
-_MESSAGE = re.compile(rf"==({'|'.join(_KINDS)})== (\S.*)")
-_WRITTEN = re.compile(r"Report: (\S.*)")
 _NOTHING = re.compile(r"No (?:kernels|graphs|ranges) were")
 _LEAST_TELLING = re.compile(rf"{_NOTHING.pattern}|The application returned an error code")
 """Messages that follow from another one, if there is another one."""
 
-_MOST_MESSAGES = 1000
-_LONGEST_MESSAGE = 300
 _NO_METRICS = re.compile(r"No metrics to collect")
 _EMPTY = "the log of a run of ncu that recorded nothing"
 _VALUELESS = "the log of a run of ncu that recorded no values"
+_LOST = "the log of a run of ncu that profiled {} and then failed; no values are in it"
 _CHECK_FILTERS = (
     "check that the program runs and launches kernels, and ncu's filters (--kernel-name, --launch-skip, --nvtx-include)"
 )
 _DOCTOR = "run ncuroof doctor on the machine of that run: it checks this and says what to do"
 
 
-def error_without_launches(records: PrintedRecords | ConsoleRecords, path: Path, name: str) -> NcuroofError:
+def error_without_launches(
+    records: PrintedRecords | GuiRecords | ConsoleRecords, path: Path, name: str
+) -> NcuroofError:
     """Return the error for a file without launches.
 
     Args:
@@ -58,16 +58,6 @@ def error_without_launches(records: PrintedRecords | ConsoleRecords, path: Path,
 
 
 def _of_text(records: ConsoleRecords, path: Path, name: str) -> NcuroofError:
-    if records.is_summary:
-        return ReportFormatError(
-            f"{name}: expected ncu's output for each launch, found sums over several launches (--print-summary)",
-            hint=_RAW_PAGE,
-        )
-    if records.prefix is not None:
-        return ReportFormatError(
-            f"{name}: expected ncu's lines as it prints them, found them behind {records.prefix.strip()[:_LONGEST_PREFIX]!r}",
-            hint="remove what stands before each line, for instance with `cut -c 20-` or `sed 's/^[^|]*| //'`",
-        )
     if records.n_tables:
         return _of_names(records, path, name)
     if records.has_sections:
@@ -109,44 +99,38 @@ def error_of_log(
         name: the file's name.
         has_kernels: whether the log names kernels, though without values. Then a log that gives no reason for that is none.
     """
-    said = _messages(lines)
-    if not said:
+    log = read_log(lines)
+    if log.is_empty:
         return None
-    progress, errors, warnings = ([words for kind, words in said if kind == each] for each in _KINDS)
-    is_without_metrics = any(map(_NO_METRICS.match, warnings))
-    if has_kernels and not errors and not is_without_metrics:
+    is_without_metrics = any(map(_NO_METRICS.match, log.warnings))
+    stuck = log.stuck
+    if has_kernels and not log.errors and not is_without_metrics and stuck is None:
         return None
-    report = next((found[1] for words in progress if (found := _WRITTEN.match(words))), None)
-    is_nothing = any(map(_NOTHING.match, warnings))
-    if report is not None or (progress and not errors and not is_nothing and not has_kernels):
+    is_nothing = any(map(_NOTHING.match, log.warnings))
+    if log.reports or (log.progress and not log.errors and not is_nothing and not has_kernels and stuck is None):
         return ReportFormatError(
             f"{name}: expected ncu's tables, found only its progress",
-            hint=f"pass the report that it wrote: {report}" if report else "pass the .ncu-rep file that this run wrote",
+            hint=f"pass the report that it wrote: {log.reports[0]}"
+            if log.reports
+            else "pass the .ncu-rep file that this run wrote",
         )
-    failures = load_settings().failures
-    empty = _VALUELESS if has_kernels else _EMPTY
-    failure = known_failure(errors, failures) or known_failure(warnings, failures)
-    if failure is None:
-        if not progress and not is_nothing:
-            return None
-        reason, *_ = sorted([*errors, *warnings], key=lambda words: _LEAST_TELLING.match(words) is not None)
-        return ReportEmptyError(f"{name}: {empty}: ncu says “{reason}”", hint=_CHECK_FILTERS)
-    return ReportEmptyError(
-        f"{name}: {empty}: {failure.message} ({failure.id})",
-        hint=_DOCTOR if failure.is_of_machine else failure.hint,
-    )
+    if not log.progress and not is_nothing and log.failure is None:
+        return None
+    what = _VALUELESS if has_kernels else _EMPTY
+    what = _LOST.format(counted(log.n_profiled, "kernel")) if log.n_profiled else what
+    reason, hint = _reason(log)
+    return ReportEmptyError(f"{name}: {what}: {reason}", hint=hint)
 
 
-def _messages(lines: Iterable[str]) -> list[tuple[str, str]]:
-    """Return kind and words of the first of ncu's messages, each once."""
-    found: dict[tuple[str, str], None] = {}
-    for line in lines:
-        if message := _MESSAGE.search(line):
-            words = "".join(each if each.isprintable() else " " for each in message[2][:_LONGEST_MESSAGE])
-            found[message[1], words.strip()] = None
-            if len(found) == _MOST_MESSAGES:
-                break
-    return list(found)
+def _reason(log: RunLog) -> tuple[str, str]:
+    """Return why a run recorded nothing, in our words or in ncu's, and what to do."""
+    if log.stuck is not None:
+        return log.stuck
+    failure = log.failure
+    if failure is not None:
+        return f"{failure.message} ({failure.id})", _DOCTOR if failure.is_of_machine else failure.hint
+    words, *_ = sorted([*log.errors, *log.warnings], key=lambda words: _LEAST_TELLING.match(words) is not None)
+    return f"ncu says “{words}”", _CHECK_FILTERS
 
 
 def error_of_other_tool(lines: Iterable[str], name: str) -> ReportFormatError | None:
@@ -162,7 +146,7 @@ def error_of_other_tool(lines: Iterable[str], name: str) -> ReportFormatError | 
         for pattern, tool in tools:
             if pattern.match(line):
                 return ReportFormatError(
-                    f"{name}: expected an Nsight Compute report or output of ncu, found output of {tool['name']}",
+                    f"{name}: expected an Nsight Compute report or output of ncu, found {tool['name']}",
                     hint=tool["hint"],
                 )
     return None

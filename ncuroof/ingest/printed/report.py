@@ -9,19 +9,29 @@ Source: what ncu prints of recorded reports; Nsight Compute CLI documentation, "
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import polars as pl
 
-from ncuroof.errors import ReportFormatError
+from ncuroof.errors import ReportEmptyError, ReportFormatError
 from ncuroof.ingest.code.static_code import raw_code
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.file_content import sha256
 from ncuroof.ingest.printed.console import ConsoleRecords
-from ncuroof.ingest.printed.labels import PrintedLabels, load_printed_labels, with_listings, with_members
-from ncuroof.ingest.printed.records import PrintedRecords, printed_lines
+from ncuroof.ingest.printed.gui_tables import GuiRecords
+from ncuroof.ingest.printed.labels import (
+    PrintedLabels,
+    load_printed_labels,
+    with_listings,
+    with_members,
+    with_same_clocks,
+)
+from ncuroof.ingest.printed.lines import Prefix, learned_prefix, printed_lines
+from ncuroof.ingest.printed.log_messages import trouble_beside_tables
+from ncuroof.ingest.printed.records import PrintedRecords
 from ncuroof.ingest.printed.sentences import mentioned_counters
+from ncuroof.ingest.printed.summaries import DURATION_ENDS, invocation_counts, spread_sentences
 from ncuroof.ingest.printed.tables import (
     Gathered,
     Gatherer,
@@ -32,16 +42,22 @@ from ncuroof.ingest.printed.tables import (
     open_ranges,
     workload_kind,
 )
-from ncuroof.ingest.printed.values import Values, values_of
+from ncuroof.ingest.printed.unknown_counters import sentences
+from ncuroof.ingest.printed.values import Values, values_of, with_exact_shares
 from ncuroof.ingest.raw_report import (
-    ALWAYS_STORED,
     RAW_PROCESSES,
     RAW_RULES,
     RAW_WORKLOADS,
     CounterSelection,
     RawReport,
+    is_measured,
+    telling,
 )
 from ncuroof.ingest.session import Process, Session
+from ncuroof.sidecars.counts import Counts
+
+_Records = PrintedRecords | GuiRecords | ConsoleRecords
+"""A reader of one of the forms."""
 
 _RULE_TYPES = {"OK": "ok", "INF": "ok", "WRN": "warning", "ERR": "error", "OPT": "optimization"}
 _SCOPES = {"local", "global"}
@@ -58,9 +74,9 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
         selection: the counters to read; None for all of them.
 
     Raises:
-        ReportFormatError: the file has no such table, or only a summary; no units; no counter with a known name; lines of several
+        ReportFormatError: the file has no such table; no units; no counter with a known name; lines of several
             ranks; numbers in two notations; or more counters of a kind than any GPU has.
-        ReportEmptyError: its tables contain no launch, or it is the log of a run without any.
+        ReportEmptyError: its tables contain no launch or no value, or it is the log of a run without any.
         OSError: the file cannot be read.
     """
     labels = load_printed_labels()
@@ -70,9 +86,15 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
 
         raise error_without_launches(records, path, name)
     values = values_of(gathered, name)
-    _require_counters(gathered, values, name)
+    missing = [label for label in gathered.unavailable if label not in values.numbers.columns]
+    unknown = list(sentences(missing, labels, selection.names if selection else ()))
+    _require_counters(gathered, values, name, unknown)
     mentioned = mentioned_counters(gathered.rules)
-    counters = _with_others(values.numbers, [launch_counters(launch) for launch in gathered.launches])
+    numbers, units = with_same_clocks(values.numbers, values.units)
+    numbers = with_exact_shares(numbers)
+    counts = invocation_counts(gathered.launches, numbers)
+    numbers = numbers.drop(*DURATION_ENDS, strict=False)
+    counters = _with_others(numbers, [launch_counters(launch) for launch in gathered.launches])
     counters = _with_others(counters, [mentioned.get(row, {}) for row in range(len(gathered.launches))])
     processes = [_process(launch) for launch in gathered.launches]
     return RawReport(
@@ -86,37 +108,58 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
             orient="row",
         ),
         counters=counters,
-        units=values.units,
+        units=units,
         texts=with_listings(values.texts, values.numbers),
         rules=_rules(gathered.rules, labels),
         code=raw_code([{}] * len(gathered.launches)),
         sections=tuple(dict.fromkeys(labels.section(each) for each in gathered.sections)),
         damage="; ".join(_damage(records)) or None,
-        warnings=tuple(_warnings(gathered, records)),
-        remarks=tuple(_remarks(gathered)),
+        warnings=(
+            *_warnings(gathered, records),
+            *(["ncu has no value of counters that it was asked for: " + "; ".join(unknown)] if unknown else []),
+            *trouble_beside_tables(printed_lines(path, name)),
+        ),
+        remarks=tuple(_remarks(gathered, counts)),
+        counts=counts,
         is_printed=True,
     )
 
 
 def _gathered(
     path: Path, name: str, selection: CounterSelection | None, labels: PrintedLabels
-) -> tuple[PrintedRecords | ConsoleRecords, Gathered]:
+) -> tuple[_Records, Gathered]:
     """Return the reader that found tables in the file, and the rows it found: CSV tables first, then those for a terminal.
 
     Raises:
         ReportFormatError: lines of several ranks are interleaved, or the tables cannot be used (see `Gatherer.gather`).
     """
     choice = CounterChoice(with_members(selection), name)
-    records = PrintedRecords(printed_lines(path, name))
-    gathered = Gatherer(choice, labels, name).gather(records)
-    if records.n_tables:
-        return records, gathered
-    console = ConsoleRecords(printed_lines(path, name), labels)
-    found = Gatherer(choice, labels, name).gather(console)
+    prefix: Prefix | None = None
+
+    def lines() -> Iterator[str]:
+        every = printed_lines(path, name)
+        return every if prefix is None else prefix.without(every)
+
+    def gathered(records: _Records) -> tuple[_Records, Gathered]:
+        return records, Gatherer(choice, labels, name).gather(records)
+
+    def first_found() -> tuple[_Records, Gathered]:
+        for table in (PrintedRecords(lines()), GuiRecords(lines())):
+            found = gathered(table)
+            if table.n_tables:
+                return found
+        return gathered(ConsoleRecords(lines(), labels))
+
+    records, found = first_found()
+    if not found.launches and (prefix := learned_prefix(lines())) is not None:
+        records, found = first_found()
+    if not isinstance(records, ConsoleRecords):
+        return records, found
+    console = records
     if console.n_tables == 0 and console.has_sections and not console.has_other_names:
-        console = ConsoleRecords(printed_lines(path, name), labels, is_unnamed=True)
-        found = Gatherer(choice, labels, name).gather(console)
-    if console.is_mixed:
+        console = ConsoleRecords(lines(), labels, is_unnamed=True)
+        _, found = gathered(console)
+    if console.is_mixed or (prefix is not None and prefix.is_of_ranks):
         raise ReportFormatError(
             f"{name}: expected the output of one rank, found interleaved lines of several ranks",
             hint="write one log per rank (srun --output=%j.%t.log, mpirun --output-filename), or pick one rank (grep '^0: ') or "
@@ -125,7 +168,13 @@ def _gathered(
     return console, found
 
 
-def _require_counters(gathered: Gathered, values: Values, name: str) -> None:
+def _require_counters(gathered: Gathered, values: Values, name: str, unknown: Sequence[str]) -> None:
+    if unknown and not values.numbers.width:
+        raise ReportEmptyError(
+            f"{name}: ncu has no value of any counter that it was asked for: {'; '.join(unknown)}",
+            hint="record again with names that ncu --query-metrics lists and a suffix (.sum, .avg.pct_of_peak_sustained_elapsed), "
+            "or with --set full",
+        )
     if gathered.unknown_labels and not values.numbers.width:
         some = ", ".join(repr(label) for label in list(gathered.unknown_labels)[:3])
         raise ReportFormatError(
@@ -146,10 +195,10 @@ def _with_others(numbers: pl.DataFrame, others: Sequence[Mapping[str, float]]) -
 def _workloads(launches: Sequence[Mapping[str, str]], values: Values) -> pl.DataFrame:
     names = [launch.get("Kernel Name") or None for launch in launches]
     function_by_name = {name: function_name(name) if name else None for name in dict.fromkeys(names)}
-    collected = [column for column in values.numbers.columns if not column.startswith(ALWAYS_STORED)]
-    n_found, n_not_finite = (
+    collected = [column for column in values.numbers.columns if is_measured(column) and column not in DURATION_ENDS]
+    n_found, n_not_finite, n_zero = (
         _n_true(flags, collected, len(names))
-        for flags in (values.numbers.select(pl.all().is_not_null()), values.not_finite)
+        for flags in (values.numbers.select(pl.all().is_not_null()), values.not_finite, values.numbers == 0)
     )
     return pl.DataFrame(
         {
@@ -158,7 +207,7 @@ def _workloads(launches: Sequence[Mapping[str, str]], values: Values) -> pl.Data
             "mangled_name": [None] * len(names),
             "workload": [workload_kind(launch) for launch in launches],
             "nvtx": [open_ranges(launch) for launch in launches],
-            "n_collected": n_found + n_not_finite,
+            "n_collected": telling(n_found + n_not_finite, n_not_finite, n_zero),
             "n_not_finite": n_not_finite,
         },
         schema=RAW_WORKLOADS,
@@ -211,7 +260,7 @@ def _share(percent: str) -> float | None:
     return share if math.isfinite(share) else None
 
 
-def _damage(records: PrintedRecords | ConsoleRecords) -> Iterable[str]:
+def _damage(records: _Records) -> Iterable[str]:
     if records.n_lost:
         yield f"{records.n_lost} of its rows are truncated or malformed and lost"
     if not isinstance(records, ConsoleRecords):
@@ -223,7 +272,7 @@ def _damage(records: PrintedRecords | ConsoleRecords) -> Iterable[str]:
         yield "it ends within a table"
 
 
-def _warnings(gathered: Gathered, records: PrintedRecords | ConsoleRecords) -> Iterable[str]:
+def _warnings(gathered: Gathered, records: _Records) -> Iterable[str]:
     if not isinstance(records, ConsoleRecords):
         return
     names = {launch.get("Kernel Name") for launch in gathered.launches}
@@ -240,10 +289,12 @@ def _warnings(gathered: Gathered, records: PrintedRecords | ConsoleRecords) -> I
         yield f"tables apart from any kernel's name are assigned to the last kernel named before them: {counted}"
 
 
-def _remarks(gathered: Gathered) -> Iterable[str]:
+def _remarks(gathered: Gathered, counts: Counts | None) -> Iterable[str]:
     yield (
         "a table printed by ncu: its numbers are rounded (least with --print-units auto), and versions, command line and "
         "clock control are unknown"
     )
+    if counts is not None:
+        yield from spread_sentences(counts)
     if gathered.unknown_labels:
         yield f"labels left out because they do not name a single counter: {', '.join(gathered.unknown_labels)}"

@@ -14,7 +14,18 @@ import polars as pl
 from ncuroof.errors import ReportFormatError
 from ncuroof.ingest.counter_choice import CounterChoice
 from ncuroof.ingest.printed.labels import PrintedLabels
-from ncuroof.ingest.printed.records import METRIC_NAME, METRIC_UNIT, METRIC_VALUE, RULE_COLUMNS, SECTION_NAME, Header
+from ncuroof.ingest.printed.records import (
+    INVOCATIONS,
+    LEAST,
+    METRIC_NAME,
+    METRIC_UNIT,
+    METRIC_VALUE,
+    MOST,
+    RULE_COLUMNS,
+    SECTION_NAME,
+    Header,
+)
+from ncuroof.ingest.printed.unknown_counters import UNAVAILABLE
 
 _ROWS_PER_CHUNK, _CELLS_PER_CHUNK = 1 << 10, 1 << 16
 """Rows and cells kept as Python strings before they become a table, which needs a fraction of the memory."""
@@ -22,15 +33,29 @@ _ROWS_PER_CHUNK, _CELLS_PER_CHUNK = 1 << 10, 1 << 16
 CELLS = pl.Schema({"row": pl.UInt32(), "counter": pl.String(), "unit": pl.String(), "text": pl.String()})
 """One row per printed value: the launch, the counter, the unit as printed, and the value as printed."""
 
+DURATION = "gpu__time_duration.sum"
+
 PUSHED, STARTED = (
     "thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",
     "Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",
 )
 IDENTITY = (
     "ID", "Process ID", "Process Name", "Host Name", PUSHED, STARTED, "Kernel Name", "Kernel Time", "Context", "Stream",
-    "Block Size", "Grid Size", "Device", "CC",
+    "Block Size", "Grid Size", "Device", "CC", INVOCATIONS,
 )  # fmt: skip
 """Columns that are not counters. Old versions print the time and no shape; NVTX columns are printed if NVTX was recorded."""
+
+_OF_A_LAUNCH = ("ID", "Process ID", "Kernel Name")
+_OF_A_SUMMARY = (
+    "Process ID",
+    "Kernel Name",
+    "Block Size",
+    "Grid Size",
+    "Device",
+    "Domain",
+    *(f"Range:{attributes.partition('Range:')[2]}" for attributes in (PUSHED, STARTED)),
+)
+"""Columns that identify a launch, and a row of a summary."""
 
 _COUNTER_BY_COLUMN = {"Context": "launch__context_id", "Stream": "launch__stream_id", "Device": "launch__device_id"}
 _EXTENTS = {"Block Size": "launch__block_dim", "Grid Size": "launch__grid_dim"}
@@ -74,6 +99,7 @@ class Gathered:
         rules: the printed messages of NVIDIA's rules.
         sections: names of sections as printed, in order of first appearance.
         unknown_labels: labels for which no single counter is known.
+        unavailable: labels in place of whose value ncu printed that it has none.
     """
 
     launches: list[dict[str, str]] = field(default_factory=list)
@@ -82,6 +108,7 @@ class Gathered:
     rules: list[PrintedRule] = field(default_factory=list)
     sections: dict[str, None] = field(default_factory=dict)
     unknown_labels: dict[str, None] = field(default_factory=dict)
+    unavailable: dict[str, None] = field(default_factory=dict)
 
 
 class Gatherer:
@@ -129,6 +156,7 @@ class _WideTable:
 
     def __init__(self, header: Header, found: Gathered, choice: CounterChoice) -> None:
         self._found = found
+        self._names = header.names
         place_by_name = {name: place for place, name in reversed([*enumerate(header.names)])}
         stored = [name for name in place_by_name if name not in IDENTITY]
         wanted = choice.of(stored, ())
@@ -149,6 +177,9 @@ class _WideTable:
             return True
         if self._units is None:
             return False
+        if UNAVAILABLE in cells:
+            names = zip(self._names, cells, strict=False)
+            self._found.unavailable.update(dict.fromkeys(name for name, cell in names if cell.strip() == UNAVAILABLE))
         self._rows.append(len(self._found.launches))
         self._found.launches.append(identity)
         self._pending.append(chosen)
@@ -200,18 +231,27 @@ class _LongTable:
         return True
 
     def _add_value(self, row: int, section: str, label: str, by_column: Mapping[str, str]) -> None:
-        counter = self._labels.counter(section, label)
-        if counter is None:
+        counter = self._labels.counter(self._labels.section_of(section, label), label)
+        if by_column[METRIC_VALUE].strip() == UNAVAILABLE:
+            self._found.unavailable[label] = None
+        elif counter is None:
             self._found.unknown_labels[label] = None
         elif self._is_wanted(counter):
             self._cells.append((row, counter, by_column[METRIC_UNIT], by_column[METRIC_VALUE]))
+            if counter == DURATION:  # of a summary, the shortest and the longest launch
+                ends = ((f"{counter} {end}", by_column.get(end, "")) for end in (LEAST, MOST))
+                self._cells += [(row, name, by_column[METRIC_UNIT], text) for name, text in ends if text]
             if len(self._cells) >= _CELLS_PER_CHUNK:
                 self._store()
 
     def _row(self, by_column: Mapping[str, str]) -> int:
-        """Return the row of the launch, identified by number, process and kernel: launch numbers repeat between processes."""
+        """Return the row of the launch, identified by number, process and kernel: launch numbers repeat between processes.
+
+        In a summary, which has no numbers, each kernel and launch shape of a GPU and NVTX range has a row.
+        """
         identity = {name: by_column[name].strip() for name in IDENTITY if name in by_column}
-        key = (identity["ID"], identity["Process ID"], identity.get("Kernel Name", ""))
+        names = _OF_A_LAUNCH if "ID" in identity else _OF_A_SUMMARY
+        key = tuple(by_column.get(name, "") for name in names)
         row = self._row_by_launch.get(key)
         if row is None:
             row = self._row_by_launch[key] = len(self._found.launches)

@@ -16,6 +16,7 @@ from functools import cache
 import polars as pl
 
 from ncuroof.errors import ReportFormatError
+from ncuroof.ingest.printed.labels import SUFFIX, cycles_of_share
 from ncuroof.ingest.printed.tables import Gathered
 from ncuroof.ingest.raw_report import GREATEST_VALUE, LEAST_VALUE, without_columns
 from ncuroof.resources import profile_file
@@ -94,8 +95,7 @@ def _of_launches(rows: Sequence[int], table: pl.DataFrame, printed: Mapping[str,
     stored = {name: load_printed_units().stored(printed.get(name, "")) for name in table.columns}
     cells = {name: (pl.col(name), stored[name][1]) for name in table.columns}
     numbers = table.select(
-        _known(how.numbers(cell) * factor, how.is_rounded_away(cell) & (_PER_CYCLE in name))
-        for name, (cell, factor) in cells.items()
+        _known(how.numbers(cell) * factor, how.is_lost(cell, pl.lit(name))) for name, (cell, factor) in cells.items()
     )
     as_text = table.select(texts(pl.all()))
     held, held_texts = (_held(each) for each in (numbers, as_text))
@@ -110,12 +110,11 @@ def _of_cells(cells: pl.DataFrame, how: Notation) -> _Part:
         for place, dtype in ((1, pl.Float64), (0, pl.String))
     )
     number = how.numbers(pl.col("text")) * factor
-    is_per_cycle = pl.col("counter").str.contains(_PER_CYCLE, literal=True)
     cells = cells.select(
         "row",
         "counter",
         unit.alias("unit"),
-        _known(number, how.is_rounded_away(pl.col("text")) & is_per_cycle).alias("number"),
+        _known(number, how.is_lost(pl.col("text"), pl.col("counter"))).alias("number"),
         texts(pl.col("text")).alias("text"),
     )
     rows = cells["row"].unique(maintain_order=True)
@@ -123,6 +122,19 @@ def _of_cells(cells: pl.DataFrame, how: Notation) -> _Part:
     counter_units = cells.filter(pl.col("number").is_not_null()).select("counter", "unit").unique(maintain_order=True)
     units = _merged({counter: unit} for counter, unit in counter_units.iter_rows())
     return _Part(rows.to_list(), numbers, as_text, units)
+
+
+def with_exact_shares(numbers: pl.DataFrame) -> pl.DataFrame:
+    """Return the counters with each share of active cycles computed from the cycles, where these are known."""
+    exact = []
+    for active in numbers.columns:
+        share = f"{active.removesuffix('.avg')}{SUFFIX}"
+        cycles = cycles_of_share(share)
+        if cycles is not None and cycles[0] == active and cycles[1] in numbers.columns:
+            elapsed = pl.col(cycles[1])
+            computed = pl.when(elapsed > 0).then(100 * pl.col(active) / elapsed)
+            exact.append((pl.coalesce(computed, share) if share in numbers.columns else computed).alias(share))
+    return numbers.with_columns(exact) if exact else numbers
 
 
 def _spread(cells: pl.DataFrame, value: str, rows: pl.Series) -> pl.DataFrame:
@@ -179,9 +191,17 @@ class Notation:
     grouping: str
     has_plain_zero: bool
 
-    def is_rounded_away(self, cells: pl.Expr) -> pl.Expr:
-        """Return whether a cell is a non-zero number that two decimals round to zero."""
-        return pl.lit(self.has_plain_zero) & cells.str.strip_chars().str.contains(rf"^-?0[{self.decimal}]00$")
+    def is_lost(self, cells: pl.Expr, counter: pl.Expr) -> pl.Expr:
+        """Return whether two decimals leave too little of a number for what is computed from it.
+
+        Of a counter per cycle that is a number that they round to zero, of a share that is multiplied up also one that they leave
+        a single digit of.
+        """
+        text = cells.str.strip_chars()
+        is_zero = pl.lit(self.has_plain_zero) & text.str.contains(rf"^-?0[{self.decimal}]00$")
+        is_coarse = text.str.contains(rf"^0[{self.decimal}]0\d?$")
+        multiplied_up = load_printed_units().multiplied_up
+        return (is_zero & counter.str.contains(_PER_CYCLE, literal=True)) | (is_coarse & counter.is_in(multiplied_up))
 
     def numbers(self, cells: pl.Expr) -> pl.Expr:
         """Return text as numbers; null for text that is not a number, NaN for NaN and infinity."""
@@ -254,12 +274,14 @@ class PrintedUnits:
         prefixed: units that are printed with prefixes.
         nanoseconds: nanoseconds in each unit of time, by the word for it.
         hertz: units that mean hertz.
+        multiplied_up: percentages that are computed further, to bytes or instructions.
     """
 
     factor_by_prefix: Mapping[str, float]
     prefixed: frozenset[str]
     nanoseconds: Mapping[str, float]
     hertz: frozenset[str]
+    multiplied_up: tuple[str, ...]
 
     def stored(self, unit: str) -> tuple[str, float]:
         """Return the unit in which a report stores a value printed in `unit`, and the factor from printed to stored values.
@@ -296,5 +318,9 @@ def load_printed_units() -> PrintedUnits:
     with profile_file("printed.toml") as raw:
         table = raw["units"]
         return PrintedUnits(
-            table["prefixes"], frozenset(table["prefixed"]), table["nanoseconds"], frozenset(table["hertz"])
+            table["prefixes"],
+            frozenset(table["prefixed"]),
+            table["nanoseconds"],
+            frozenset(table["hertz"]),
+            tuple(table["multiplied_up"]),
         )

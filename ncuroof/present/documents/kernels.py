@@ -353,5 +353,6 @@ def weighting_document(analysed: Analysed) -> Document:
             "timed_frac": weighting.timed_frac,
             "foreign": list(weighting.foreign),
             "wall_times": [time.to_dict() for time in weighting.wall_times],
+            "is_summary": weighting.is_summary,
         }
     }

@@ -16,11 +16,12 @@ from functools import cache
 
 from ncuroof.diagnosis import load_parts, load_rules
 from ncuroof.enums import Side, capability_text
-from ncuroof.errors import UnknownNameError
+from ncuroof.errors import NcuroofError, UnknownNameError
 from ncuroof.formatting import label
 from ncuroof.metrics import load_catalogue
 from ncuroof.metrics.catalogue_types import Pair
 from ncuroof.metrics.families import LIBRARY, USER, load_families, title
+from ncuroof.ncu.settings import Failure, load_settings
 from ncuroof.present.explanations.findings import caveat_lines, finding_lines, node_lines, path_lines
 from ncuroof.present.explanations.meanings import (
     STALLS,
@@ -67,14 +68,16 @@ class _Kind:
     Attributes:
         names: of the kind.
         lines: yields the explanation of one of them.
-        files: returns the files that define one of them, as paths below `profiles/`.
+        files: returns the files that define one of them, as paths below `folder`.
         verb: what the files do with it.
+        folder: of the repository.
     """
 
     names: Collection[str]
     lines: Callable[[str], Iterator[str]]
     files: Callable[[str], list[str]]
     verb: str = "Defined"
+    folder: str = "profiles"
 
 
 def explain(name: str, *, with_files: bool = True) -> str:
@@ -123,11 +126,38 @@ def _names_by_kind() -> dict[str, list[str]]:
         "page columns": list(load_page_columns()),
         "terms": list(load_terms()),
         "parts of a step's time": [f"{_WALL_TIME}{name}" for name in load_parts()],
+        "reasons why ncu recorded nothing": list(_reasons()),
+        "errors": list(_errors()),
         "questions of the decision path": [node.id for node in rules.nodes],
         "GPUs": list(_gpus()),
         "groups of quantities": list(filter(None, groups)),
         **{f"quantities: {group}".removesuffix(": "): list(quantities) for group, quantities in groups.items()},
     }
+
+
+def _reasons() -> dict[str, Failure | None]:
+    """Return the reasons that errors give in parentheses, with what ncu says where it does."""
+    settings = load_settings()
+    return {failure.id: failure for failure in settings.failures} | dict.fromkeys(settings.reasons)
+
+
+def _reason(name: str) -> Iterator[str]:
+    failure = _reasons()[name]
+    yield from (f"{name}: reason why ncu recorded nothing, or not everything", "")
+    if failure is None:
+        yield load_settings().reasons[name]
+        return
+    yield from (f"{failure.message[0].upper()}{failure.message[1:]}.", "", "What to do:", f"  {failure.hint}")
+    yield from ("", "What ncu prints then matches:", f"  {failure.pattern.pattern}")
+
+
+def _errors() -> dict[str, type[NcuroofError]]:
+    """Return ncuroof's errors by their slug."""
+    return {each.slug: each for each in NcuroofError.__subclasses__()}
+
+
+def _error(name: str) -> Iterator[str]:
+    yield from (f"{name}: error of ncuroof", "", str(_errors()[name].__doc__).splitlines()[0])
 
 
 def _lines(name: str, *, with_files: bool) -> Iterator[str]:
@@ -140,7 +170,7 @@ def _lines(name: str, *, with_files: bool) -> Iterator[str]:
         yield from ("",) if number else ()
         yield from each.lines(name)
         if with_files and (files := each.files(name)):
-            yield from ("", f"{each.verb} in {', '.join(f'profiles/{file}' for file in files)}")
+            yield from ("", f"{each.verb} in {', '.join(f'{each.folder}/{file}' for file in files)}")
 
 
 def _kinds() -> Iterator[_Kind]:
@@ -156,6 +186,8 @@ def _kinds() -> Iterator[_Kind]:
     yield _Kind(every_quantity(), quantity_lines, _files_of_quantity)
     yield _Kind(load_catalogue().counters(), counter_lines, _files_of_counter, verb="Read")
     yield _Kind([node.id for node in rules.nodes], _question, _in_table("rules.toml", "node"))
+    yield _Kind(_reasons(), _reason, lambda _: ["collect.toml"])
+    yield _Kind(_errors(), _error, lambda _: ["errors.py"], folder="ncuroof")
     yield _Kind(load_terms(), term_lines, _in_table("terms.toml", "term"))
     yield _Kind(_gpus(), _gpu, lambda gpu: [f"gpus/{gpu}.toml"])
 

@@ -190,11 +190,13 @@ def _totals(document: Record) -> list[tuple[str, str]]:
     mfu = [] if utilisation is None else [("MFU", mfu_value(utilisation, summary))]
     duration_ns, recoverable_ns = summary["duration_ns"], summary["recoverable_ns"]
     recorded = formatting.quantity(summary["n_kernels"], "count")
+    weighting = summary.get("weighting")
+    what = " rows of a summary" if weighting and weighting["is_summary"] else " profiled"
     part = f" ({formatting.share(recoverable_ns / duration_ns)})" if recoverable_ns is not None and duration_ns else ""
     return [
         ("GPU time", formatting.duration(duration_ns)),
         ("above the roofline", formatting.duration(recoverable_ns) + part),
-        ("launches", recorded + (f" profiled, representing {summary['n_launches']}" if "weighting" in summary else "")),
+        ("launches", recorded + (f"{what}, representing {summary['n_launches']}" if weighting else "")),
         ("failed to profile", formatting.quantity(summary["n_failed"], "count")),
         *mfu,
     ]

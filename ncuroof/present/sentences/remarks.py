@@ -24,8 +24,11 @@ _LEAST_FRAC = 0.1
 """Share of the time from which on it is worth a remark: a choice."""
 _MOST_CAVEATS = 3
 
-_LOCKED_CLOCK = "reduced_clock"
-"""Caveat of launches that ran well below boost because ncu locks the clock to base by default."""
+_CLOCK_REMARKS = {
+    "reduced_clock": "ncu locks clocks by default",
+    "throttled_clock": "idle before, throttled or capped",
+}
+"""Why launches ran well below boost, by caveat."""
 
 _FAILED = "failed"
 """Caveat of launches whose clock was not measured."""
@@ -109,10 +112,16 @@ def doubted(summary: Record) -> Sequence[Doubt]:
 
 
 def locked_clock_remark(caveats: Collection[Sequence[str]]) -> str:
-    """Return "; ncu locks clocks by default" where that holds for most launches of a GPU, whose caveats are given; else nothing."""
+    """Return why the clock is low, for most launches of a GPU: "; ncu locks clocks by default"; or nothing.
+
+    Args:
+        caveats: of each launch.
+    """
     measured = [each for each in caveats if _FAILED not in each]
-    n_locked = sum(_LOCKED_CLOCK in each for each in measured)
-    return "; ncu locks clocks by default" if n_locked > _MOSTLY * len(measured) else ""
+    for caveat, remark in _CLOCK_REMARKS.items():
+        if sum(caveat in each for each in measured) > _MOSTLY * len(measured):
+            return f"; {remark}"
+    return ""
 
 
 def failed_sentence(names: Sequence[str]) -> str:

@@ -35,6 +35,8 @@ def weighting_sentences(weighting: Record | None) -> list[str]:
     """
     if weighting is None or weighting["covered_frac"] == 0:
         return []
+    if weighting["is_summary"]:
+        return _of_summary(weighting)
     weighted = f"weighted by launch counts from a run without ncu ({formatting.launches(weighting['n_launches'])})"
     said = [f"{weighted}: totals, shares and savings refer to that run, times of single launches are ncu's"]
     uncounted_frac, uneven_frac = weighting["uncounted_frac"], weighting["uneven_frac"]
@@ -53,6 +55,22 @@ def weighting_sentences(weighting: Record | None) -> list[str]:
     return said
 
 
+def _of_summary(weighting: Record) -> list[str]:
+    """Return what a summary's rows stand for; that their mean fits few launches, where these differ much."""
+    launches = formatting.launches(weighting["n_launches"])
+    said = [
+        f"a summary printed by ncu: each row is the mean over a kernel's launches of one shape ({launches}), and totals and "
+        "shares count all of them"
+    ]
+    uneven_frac = weighting["uneven_frac"]
+    if uneven_frac is not None and uneven_frac >= _LEAST_UNEVEN_FRAC:
+        said.append(
+            f"{formatting.share(uneven_frac)} of the GPU time is of kernels whose launches take different times: the mean stands "
+            "for few of them, and its verdict may be that of none (print each launch: without --print-summary)"
+        )
+    return said
+
+
 def not_the_run_sentences(weighting: Record | None, command_lines: Sequence[str | None] = ()) -> list[str]:
     """Return why sums differ from those of the run: what was not profiled of it, and what was profiled but not counted.
 
@@ -62,6 +80,8 @@ def not_the_run_sentences(weighting: Record | None, command_lines: Sequence[str 
     """
     if weighting is None:
         return _recorded_once(command_lines)
+    if weighting["is_summary"]:
+        return []
     covered_frac, n_unmatched, foreign = (weighting[key] for key in ("covered_frac", "n_unmatched", "foreign"))
     if covered_frac == 0:
         return [

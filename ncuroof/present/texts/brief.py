@@ -177,7 +177,9 @@ def _tool(analysed: Analysed) -> str:
 def _totals(analysed: Analysed) -> str:
     summary = analysed.summary
     launches = formatting.launches(summary.n_kernels)
-    if analysed.weighting is not None:
+    if analysed.weighting is not None and analysed.weighting.is_summary:
+        launches = f"{formatting.launches(summary.n_launches)} in {formatting.counted(summary.n_kernels, 'row')}"
+    elif analysed.weighting is not None:
         launches = launches.replace(" ", " profiled ", 1) + f" representing {summary.n_launches}"
     known = summary.duration_ns is not None
     parts = [
