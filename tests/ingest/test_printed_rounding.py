@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ncuroof.ingest import open_report
+from ncuroof.metrics import selection
 from ncuroof.reading import read
 from tests.support.printed import wide_table
 
@@ -31,6 +33,13 @@ def test_cycles_win_over_a_rounded_share(tmp_path: Path, share: str) -> None:
     # 12 000 cycles · 64 byte; the time is that of 300 000 000 cycles at 1.5 GHz
     assert _dram_bytes(tmp_path, {SHARE: ("%", share)} | CYCLES) == pytest.approx(768e3)
     assert _dram_bytes(tmp_path, CYCLES) == pytest.approx(768e3)
+
+
+def test_a_share_of_cycles_has_a_unit_where_it_was_not_printed(tmp_path: Path) -> None:
+    path = tmp_path / "ncu.csv"
+    path.write_text(wide_table([COUNTERS | CYCLES]))
+    report = open_report(path, selection=selection())
+    assert (report.counters[SHARE].to_list(), report.units[SHARE]) == ([pytest.approx(0.004)], "%")
 
 
 @pytest.mark.parametrize("share", ["0.00", "0.01", "0.09"])

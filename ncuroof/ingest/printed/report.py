@@ -91,7 +91,7 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
     _require_counters(gathered, values, name, unknown)
     mentioned = mentioned_counters(gathered.rules)
     numbers, units = with_same_clocks(values.numbers, values.units)
-    numbers = with_exact_shares(numbers)
+    numbers, units = with_exact_shares(numbers, units)
     counts = invocation_counts(gathered.launches, numbers)
     numbers = numbers.drop(*DURATION_ENDS, strict=False)
     counters = _with_others(numbers, [launch_counters(launch) for launch in gathered.launches])

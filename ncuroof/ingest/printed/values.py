@@ -18,6 +18,7 @@ import polars as pl
 from ncuroof.errors import ReportFormatError
 from ncuroof.ingest.printed.labels import SUFFIX, cycles_of_share
 from ncuroof.ingest.printed.tables import Gathered
+from ncuroof.ingest.printed.unknown_counters import UNAVAILABLE
 from ncuroof.ingest.raw_report import GREATEST_VALUE, LEAST_VALUE, without_columns
 from ncuroof.resources import profile_file
 
@@ -27,7 +28,7 @@ negligible. Percentages, fractions and waves printed as 0.00 can be taken as zer
 
 _SPACES = "[ \u00a0\u202f'’]"
 _NOT_FINITE = r"^(?:\(!\) ?)?[-+]?(?:nan|inf|infinity|1\.#\w+)(?:\([^)]*\))?$"
-_MISSING = ("", "n/a", "(!) n/a", "no data")
+_MISSING = ("", "n/a", UNAVAILABLE, "no data")
 _INSTANCES = r"\s+\(.*$"
 """Instance values after the number of a counter, as printed with --print-metric-instances."""
 
@@ -124,9 +125,9 @@ def _of_cells(cells: pl.DataFrame, how: Notation) -> _Part:
     return _Part(rows.to_list(), numbers, as_text, units)
 
 
-def with_exact_shares(numbers: pl.DataFrame) -> pl.DataFrame:
-    """Return the counters with each share of active cycles computed from the cycles, where these are known."""
-    exact = []
+def with_exact_shares(numbers: pl.DataFrame, units: Mapping[str, str]) -> tuple[pl.DataFrame, Mapping[str, str]]:
+    """Return the counters and their units, with each share of active cycles computed from the cycles, where these are known."""
+    exact, known = [], dict(units)
     for active in numbers.columns:
         share = f"{active.removesuffix('.avg')}{SUFFIX}"
         cycles = cycles_of_share(share)
@@ -134,7 +135,8 @@ def with_exact_shares(numbers: pl.DataFrame) -> pl.DataFrame:
             elapsed = pl.col(cycles[1])
             computed = pl.when(elapsed > 0).then(100 * pl.col(active) / elapsed)
             exact.append((pl.coalesce(computed, share) if share in numbers.columns else computed).alias(share))
-    return numbers.with_columns(exact) if exact else numbers
+            known.setdefault(share, "%")
+    return (numbers.with_columns(exact) if exact else numbers), known
 
 
 def _spread(cells: pl.DataFrame, value: str, rows: pl.Series) -> pl.DataFrame:
