@@ -14,10 +14,12 @@ from tests.support.console import log, section
 from tests.support.printed import long_table, wide_table
 from tests.support.printed_logs import counter_values
 
-MISSPELT = [
+WRONG_UNDERSCORES = [
     ("dram_bytes_read.sum", "dram__bytes_read.sum"),
     ("gpu_time_duration.sum", "gpu__time_duration.sum"),
     ("gpu___time_duration.sum", "gpu__time_duration.sum"),
+]
+SIMILAR = [
     ("lts__t_sector_srcunit_tex.sum", "lts__t_sectors_srcunit_tex.sum"),
     ("smsp__inst_execute.sum", "smsp__inst_executed.sum"),
     ("l1tex__t_sectors_pipe_lsu_mem_globl_op_ld.sum", "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"),
@@ -38,12 +40,42 @@ def _write(folder: Path, form: str, counters: dict[str, tuple[str, str]]) -> Pat
 
 
 @pytest.mark.parametrize("form", ["log", "raw", "csv"])
-@pytest.mark.parametrize(("asked", "meant"), MISSPELT)
-def test_a_misspelt_counter_is_named_with_the_nearest_one(tmp_path: Path, form: str, asked: str, meant: str) -> None:
+@pytest.mark.parametrize(("asked", "meant"), WRONG_UNDERSCORES)
+def test_wrong_underscores_prove_that_a_counter_does_not_exist(
+    tmp_path: Path, form: str, asked: str, meant: str
+) -> None:
     with pytest.raises(ReportEmptyError) as caught:
         open_report(_write(tmp_path, form, {asked: NOTHING}), selection=selection())
     assert f"{asked} does not exist: {meant} does" in str(caught.value)
     assert "--query-metrics" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(("asked", "like"), SIMILAR)
+def test_a_similar_counter_is_proposed(tmp_path: Path, asked: str, like: str) -> None:
+    with pytest.raises(ReportEmptyError, match="is misspelt, or not on this GPU") as caught:
+        open_report(_write(tmp_path, "log", {asked: NOTHING}), selection=selection())
+    assert f"{asked} is misspelt, or not on this GPU (a similar one: {like})" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "l1tex__t_requests_pipe_lsu_mem_local_op_ld.sum",
+        "lts__t_sectors_srcunit_ltcfabric.sum",
+        "sm__inst_executed_pipe_tensor_op_imma.sum",
+        "sm__ctas_active.avg",
+    ],
+)
+def test_a_counter_of_nvidia_that_ncuroof_does_not_read_is_not_said_to_be_missing(tmp_path: Path, asked: str) -> None:
+    """ncu 2024.1.1 lists these for gh100 (`--query-metrics`)."""
+    with pytest.raises(ReportEmptyError) as caught:
+        open_report(_write(tmp_path, "log", {asked: NOTHING}), selection=selection())
+    assert "does not exist" not in str(caught.value)
+
+
+def test_an_unknown_name_with_one_underscore_is_told_what_it_lacks(tmp_path: Path) -> None:
+    with pytest.raises(ReportEmptyError, match=r"as in lts__qqqq\.sum"):
+        open_report(_write(tmp_path, "log", {"lts_qqqq.sum": NOTHING}), selection=selection())
 
 
 @pytest.mark.parametrize("form", ["log", "raw", "csv"])

@@ -36,35 +36,38 @@ def sentences(unavailable: Iterable[str], labels: PrintedLabels, names: Collecti
     """
     known = frozenset(names).union(*(counters.values() for counters in labels.counter_by_label.values()))
     asked = [label for label in unavailable if is_counter_name(label)]
-    for label in asked[:_MOST_NAMED]:
-        meant = _meant(label, known)
-        if meant == label:
-            yield f"{label} exists, but not on this GPU or in this version of ncu"
-        elif meant is not None:
-            yield f"{label} does not exist: {meant} does"
-        else:
-            yield f"{label} is misspelt, or not on this GPU"
+    yield from (_sentence(label, known) for label in asked[:_MOST_NAMED])
     if len(asked) > _MOST_NAMED:
         yield f"{len(asked) - _MOST_NAMED} more have no value either"
 
 
-def _meant(label: str, known: Collection[str]) -> str | None:
-    """Return the existing counter that a name probably means: itself, with two underscores, or the most similar one."""
-    if label in known:
-        return label
+def _sentence(label: str, known: Collection[str]) -> str:
+    """Return what is wrong with a name.
+
+    Only wrong underscores prove that a counter does not exist: `known` has few of NVIDIA's counters.
+    """
     bases = sorted({name.partition(".")[0] for name in known if COUNTER_MARK in name})
-    units = {base.partition(COUNTER_MARK)[0] for base in bases}
     base, point, suffix = label.partition(".")
-    parts = _ONE_MARK.fullmatch(base)
-    mended = f"{parts[1]}{COUNTER_MARK}{parts[2]}" if parts and parts[1] in units else base
+    mended = _with_mark(base, {each.partition(COUNTER_MARK)[0] for each in bases})
     near = [mended] if mended in bases else difflib.get_close_matches(mended, bases, n=1, cutoff=_LIKE)
-    if near:
-        return _with_suffix(near[0], f"{point}{suffix}", known)
-    return f"{mended}{point}{suffix}" if mended != base else None
+    like = _with_suffix(near[0], f"{point}{suffix}", known) if near else None
+    if like == label:
+        return f"{label} exists, but not on this GPU or in this version of ncu"
+    if mended == base:
+        return f"{label} is misspelt, or not on this GPU" + (f" (a similar one: {like})" if like else "")
+    if like:
+        return f"{label} does not exist: {like} does"
+    return f"{label} does not exist: two underscores follow the unit, as in {mended}{point}{suffix}"
+
+
+def _with_mark(base: str, units: Collection[str]) -> str:
+    """Return a base name with exactly two underscores behind its unit, if it begins with one of `units`."""
+    parts = _ONE_MARK.fullmatch(base)
+    return f"{parts[1]}{COUNTER_MARK}{parts[2]}" if parts and parts[1] in units else base
 
 
 def _with_suffix(base: str, suffix: str, known: Collection[str]) -> str:
-    """Return the counter of a base name: with the suffix as asked, or, if none like it is known, as the most similar one has it."""
+    """Return the counter of a base name, with the requested suffix if its parts are known, else with the most similar one."""
     suffixes = sorted({name[len(base) :] for name in known if name.partition(".")[0] == base})
     asked = suffix.lower()
     parts = {part for name in known for part in name.split(".")[1:]}
