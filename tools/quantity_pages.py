@@ -64,7 +64,7 @@ _ON_EVERY_PAGE = (
     "hold. In the tables, yes: the architecture has the counter · –: it does not · ?: not known (sources: "
     "[availability.toml](../../profiles/availability.toml))."
 )
-_FIRST_WINS = "The first whose counters are all in the report gives the value; if there is none, the quantity is null."
+_FIRST_WINS = "The first formula whose counters are all in the report is used. Without one, the quantity is null."
 _PAIRS_WIN = (
     "The first pair whose counters are all in the report gives the achieved value and its peak; one without a peak is used only "
     "where no pair is complete. A total is divided by the duration."

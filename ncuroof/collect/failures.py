@@ -7,12 +7,10 @@ from collections.abc import Collection, Iterable, Sequence
 
 from ncuroof.collect.ncu_run import Outcome
 from ncuroof.errors import ProfilingError
-from ncuroof.ncu.settings import Failure, known_failure
+from ncuroof.ncu.settings import FOLLOWS_FROM_ANOTHER, Failure, known_failure
 
 _MARK = re.compile(r"==(?:ERROR|WARNING)== ")
 _ERROR = "==ERROR== "
-_EXIT_STATUS = "The application returned an error code"
-_NOTHING = re.compile(r"No (?:kernels|graphs|ranges) were")
 _LOOK_AT_COMMAND = "--dry-run shows the command, ncuroof doctor checks the machine"
 _LOOK_ABOVE = f"its output is above; {_LOOK_AT_COMMAND}"
 RUN_IT_ALONE = "its output is above; first make it run without ncuroof"
@@ -41,7 +39,7 @@ def why_nothing(
     has_kernels = outcome.progress.kernel is not None
     failure = known_failure(errors, failures, has_kernels=has_kernels)
     if failure is None and not _other_words(errors):
-        failure = known_failure(messages, failures)
+        failure = known_failure(messages, failures, has_kernels=has_kernels)
     if failure is not None:
         return ProfilingError(f"{failure.message} ({failure.id})", hint=failure.hint)
     if exit_status:
@@ -107,4 +105,4 @@ def refusal(said: str, failures: Sequence[Failure], passed_over: Collection[str]
 
 def _other_words(messages: Iterable[str]) -> list[str]:
     """Return ncu's messages, except those that say that the program failed or that nothing was recorded."""
-    return [_MARK.sub("", line) for line in messages if _EXIT_STATUS not in line and not _NOTHING.search(line)]
+    return [_MARK.sub("", line) for line in messages if not FOLLOWS_FROM_ANOTHER.search(line)]

@@ -159,7 +159,7 @@ def sniff(head: wire.Bytes) -> FileKind:
         return FileKind.EMPTY
     if start.startswith((b"\xff\xfe", b"\xfe\xff")):
         return FileKind.TEXT  # UTF-16 with a byte-order mark: what redirection in a Windows shell writes
-    is_text = not any(byte < 0x20 and byte not in b"\t\n\f\r\x1b" for byte in start)
+    is_text = not any(byte < 0x20 and byte not in b"\a\b\t\n\f\r\x1b" for byte in start)
     return FileKind.TEXT if is_text else FileKind.UNKNOWN
 
 

@@ -11,6 +11,10 @@ from typing import Any
 from ncuroof.errors import ProfileRequestError
 from ncuroof.resources import profile_file
 
+NOTHING_PROFILED = re.compile(r"No (?:kernels|graphs|ranges) were")
+FOLLOWS_FROM_ANOTHER = re.compile(rf"{NOTHING_PROFILED.pattern}|The application returned an error code")
+"""Messages of ncu that say nothing of their own if there is another message."""
+
 Version = tuple[int, ...]
 
 

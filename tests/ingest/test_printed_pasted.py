@@ -184,6 +184,8 @@ def test_lines_with_counters_of_which_none_is_a_value_are_left_out(tmp_path: Pat
         "2025-07-01T12:00:00+02:00 ",
         "trainer-1  | ",
         "\x1b[32m",
+        "\x1b]0;a title\x07",
+        "\x1b]0;a title\x1b\\",
     ],
 )
 def test_times_containers_and_colours_before_each_line_are_left_out(tmp_path: Path, prefix: str) -> None:

@@ -26,7 +26,7 @@ _LONGEST_LINE = 1 << 22
 """In characters. A row with every counter of a full set has 30 000; with all instance values, a million."""
 
 _ESCAPE = "\x1b"
-_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\\\)")
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _TIME = re.compile(r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?[ \t]")
 
 _NOTEBOOK = ".ipynb"
@@ -73,7 +73,7 @@ class Prefix:
 
 
 def learned_prefix(lines: Iterable[str]) -> Prefix | None:
-    """Return what stands before the lines of ncu, if something does, and before none of them nothing."""
+    """Return what stands before every line of ncu; None if a line of ncu has nothing before it, or no line is ncu's."""
     found: dict[str, int] = {}
     for line in lines:
         match = _OF_NCU.search(line[: 4 * _LONGEST_PREFIX])

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ncuroof.ncu.settings import Failure, known_failure, load_settings
+from ncuroof.ncu.settings import FOLLOWS_FROM_ANOTHER, Failure, known_failure, load_settings
 
 _MESSAGE = re.compile(r"==(PROF|ERROR|WARNING)== (\S.*)")
 _WRITTEN = re.compile(r"Report: (\S.*)")
@@ -26,8 +26,6 @@ _COLLECTIVE = "serialised-collective"
 
 _MOST_MESSAGES = 1000
 _LONGEST_MESSAGE = 300
-_FOLLOWS = re.compile(r"The application returned an error code|No (?:kernels|graphs|ranges) were")
-"""Errors that say nothing of their own."""
 
 
 class Stuck(NamedTuple):
@@ -119,7 +117,7 @@ def trouble_beside_tables(lines: Iterable[str]) -> Iterator[str]:
     log = read_log(lines)
     if (stuck := log.stuck) is not None:
         yield f"the log ends in a kernel that never ended: {stuck.message}; {stuck.hint}"
-    errors = [words for words in log.errors if not _FOLLOWS.match(words)]
+    errors = [words for words in log.errors if not FOLLOWS_FROM_ANOTHER.match(words)]
     if not errors:
         return
     failure = known_failure(errors, load_settings().failures)

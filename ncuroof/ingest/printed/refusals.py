@@ -17,13 +17,10 @@ from ncuroof.ingest.printed.gui_tables import GuiRecords
 from ncuroof.ingest.printed.lines import printed_lines
 from ncuroof.ingest.printed.log_messages import RunLog, read_log
 from ncuroof.ingest.printed.records import PrintedRecords
+from ncuroof.ncu.settings import FOLLOWS_FROM_ANOTHER, NOTHING_PROFILED
 from ncuroof.resources import profile_file
 
 _RAW_PAGE = "print the counters themselves: ncu --import REPORT --page raw --csv"
-
-_NOTHING = re.compile(r"No (?:kernels|graphs|ranges) were")
-_LEAST_TELLING = re.compile(rf"{_NOTHING.pattern}|The application returned an error code")
-"""Messages that follow from another one, if there is another one."""
 
 _NO_METRICS = re.compile(r"No metrics to collect")
 _EMPTY = "the log of a run of ncu that recorded nothing"
@@ -97,7 +94,7 @@ def error_of_log(
     Args:
         lines: the lines of the file.
         name: the file's name.
-        has_kernels: whether the log names kernels, though without values. Then a log that gives no reason for that is none.
+        has_kernels: whether the log names kernels, though without values. Without a reason for that, the result is None.
     """
     log = read_log(lines)
     if log.is_empty:
@@ -106,7 +103,7 @@ def error_of_log(
     stuck = log.stuck
     if has_kernels and not log.errors and not is_without_metrics and stuck is None:
         return None
-    is_nothing = any(map(_NOTHING.match, log.warnings))
+    is_nothing = any(map(NOTHING_PROFILED.match, log.warnings))
     if log.reports or (log.progress and not log.errors and not is_nothing and not has_kernels and stuck is None):
         return ReportFormatError(
             f"{name}: expected ncu's tables, found only its progress",
@@ -129,7 +126,7 @@ def _reason(log: RunLog) -> tuple[str, str]:
     failure = log.failure
     if failure is not None:
         return f"{failure.message} ({failure.id})", _DOCTOR if failure.is_of_machine else failure.hint
-    words, *_ = sorted([*log.errors, *log.warnings], key=lambda words: _LEAST_TELLING.match(words) is not None)
+    words, *_ = sorted([*log.errors, *log.warnings], key=lambda words: FOLLOWS_FROM_ANOTHER.match(words) is not None)
     return f"ncu says “{words}”", _CHECK_FILTERS
 
 

@@ -317,7 +317,7 @@ def _gpu(name: str) -> Iterator[str]:
 
 
 def meant(name: str) -> str:
-    """Return the known name for a printed one ("long scoreboard", "LSU", "above roof"), or the name itself where there is none."""
+    """Return the known name for a printed one ("long scoreboard", "LSU", "above roof"), or the argument if none is known."""
     if name.endswith(_CUT):
         found = begun(name)
         return found[0] if len(found) == 1 else name
