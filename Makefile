@@ -18,8 +18,7 @@ $(READY): pyproject.toml
 
 demo: $(READY)  ## analyse an embedded report of an H200: summary on the terminal, page in out/
 	@mkdir -p out
-	@cp fixtures/h200/train_transformer.roofline.* out/
-	@$(RUN)/ncuroof report out/train_transformer.roofline.ncu-repz
+	@$(RUN)/ncuroof demo out
 
 test: $(READY)  ## style, types and unit tests: 4 minutes on two cores
 	@echo "make test: style, types and unit tests; about 4 minutes on two cores (make test-all: everything, about 15)"
@@ -62,6 +61,7 @@ pages: $(READY)  ## write again what docs/ and README.md take from profiles/, fi
 	$(RUN)/python -m tools.latency_causes
 	$(RUN)/python -m tools.recording_page
 	$(RUN)/python -m tools.demo_summary
+	$(RUN)/python -m tools.brief_questions
 	$(RUN)/python fixtures/suite/suite_page.py
 
 digests: $(READY)  ## digests of every output, to compare two commits by (FILE=out/digests.txt; ARGS='--only PATTERN …')

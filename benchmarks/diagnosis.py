@@ -55,7 +55,7 @@ def repeated(raw: RawReport, n_kernels: int) -> RawReport:
     def again(table: pl.DataFrame) -> pl.DataFrame:
         return pl.concat([table] * n_times).head(n_kernels).rechunk()
 
-    rows = {name: again(getattr(raw, name)) for name in ("workloads", "processes", "counters", "texts")}
+    rows = {name: again(getattr(raw, name)) for name in ("workloads", "processes", "counters", "texts", "code")}
     return replace(raw, **rows)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
@@ -26,7 +25,7 @@ from ncuroof.diagnosis import (
     summarise,
     total_work,
 )
-from ncuroof.errors import MissingExtraError, WhatIfError
+from ncuroof.errors import MissingExtraError, SelectionError, WhatIfError
 from ncuroof.formatting import duration, first_of
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import Measurements
@@ -79,10 +78,10 @@ class Analysis:
         return f"<Analysis: {names_in_short(self.reports)}; {self.summary.n_kernels} kernels, {time} GPU time>"
 
     def _repr_html_(self) -> str:
-        """Return the terminal's summary, for notebooks."""
-        from ncuroof.present.texts.terminal import to_text  # noqa: PLC0415  presenting is not needed to analyse
+        """Return the answer as HTML, for notebooks."""
+        from ncuroof.present.texts.notebook import to_html  # noqa: PLC0415  presenting is not needed to analyse
 
-        return f"<pre>{escape(to_text(self))}</pre>"
+        return to_html(self)
 
     @property
     def kernels(self) -> pl.DataFrame:
@@ -143,15 +142,22 @@ class Analysis:
         return rank_actions(self.diagnosis.findings, self.summary.duration_ns, self.weights)
 
     def select(
-        self, *, kernel: str | None = None, nvtx: str | None = None, skip: int = 0, count: int | None = None
+        self,
+        *,
+        kernel: str | int | Sequence[str | int] | None = None,
+        nvtx: str | None = None,
+        skip: int = 0,
+        count: int | None = None,
     ) -> Analysis:
         """Return the analysis of some of the launches, each judged as in the whole run; sums and shares are those of the selection.
 
             analysis.select(kernel="gemm|flash")     # in the demangled name
+            analysis.select(kernel=39)               # launch 39 and those that are equal to it
             analysis.select(nvtx=r"^forward/.*mlp")  # in the names of NVTX ranges, joined by "/"
 
         Args:
-            kernel: regular expression to find in a kernel's name.
+            kernel: regular expression to find in a kernel's name, the `id` of a launch, which stands for all launches of its group,
+                or several of these, of which one has to fit.
             nvtx: regular expression to find in the names of the NVTX ranges around a launch, joined by `/` from the outermost.
             skip: number of matching launches to leave out first.
             count: most launches to select; None for all.
@@ -159,7 +165,8 @@ class Analysis:
         Raises:
             SelectionError: no launch passes, an expression is malformed, or a number is negative.
         """
-        ids = select(self.measurements.kernels, kernel=kernel, nvtx=nvtx, skip=skip, count=count)
+        wanted = [kernel] if isinstance(kernel, (str, int)) else list(kernel or ())
+        ids = self._chosen(wanted, nvtx=nvtx, skip=skip, count=count)
         measurements, diagnosis = restricted(self.measurements, ids), restricted(self.diagnosis, ids)
         placed = restricted(self.roofline_tables, ids)
         weights = self.weights.filter(pl.col("id").is_in(ids.implode()))
@@ -174,9 +181,34 @@ class Analysis:
             summary=summary,
             weights=weights,
             weighting=self.weighting and of_part(self.weighting, measurements.kernels),
-            selection=Selection(kernel, nvtx, skip, count, self.summary.n_kernels, share_frac),
+            selection=Selection(_in_words(wanted), nvtx, skip, count, self.summary.n_kernels, share_frac),
             whole=self,
         )
+
+    def _chosen(self, wanted: Sequence[str | int], *, nvtx: str | None, skip: int, count: int | None) -> pl.Series:
+        """Return the ids of the launches of some kernels that pass the other filters; see `select`."""
+        kernels = self.measurements.kernels
+        if wanted:
+            every = [
+                self._of_group(each) if isinstance(each, int) else select(kernels, kernel=each).to_list()
+                for each in wanted
+            ]
+            kernels = kernels.filter(pl.col("id").is_in([number for ids in every for number in ids]))
+        return select(kernels, nvtx=nvtx, skip=skip, count=count)
+
+    def _of_group(self, number: int) -> list[int]:
+        """Return the launches of a launch's group.
+
+        Raises:
+            SelectionError: there is no such launch.
+        """
+        found = self.groups.filter(pl.col("launches").list.contains(number))
+        if found.is_empty():
+            raise SelectionError(
+                f"expected the number of a launch, found {number}",
+                hint="ncuroof report --kernels all lists the numbers",
+            )
+        return list(found["launches"][0])
 
     def run(self, label: str | None = None) -> Run:
         """Return the run to compare, called `label`; default: the names of its reports."""
@@ -281,6 +313,11 @@ class Analysis:
         from ncuroof.present import write  # noqa: PLC0415  presenting is not needed to analyse
 
         return write(self, Path(path), form, force=force)
+
+
+def _in_words(wanted: Sequence[str | int]) -> str | None:
+    """Return which kernels were chosen, as one expression where these are expressions: "gemm|flash", "#39"; None for all."""
+    return "|".join(f"#{each}" if isinstance(each, int) else each for each in wanted) or None
 
 
 def names_in_short(reports: Sequence[RawReport]) -> str:

@@ -38,6 +38,12 @@ class ReportNotFoundError(NcuroofError, FileNotFoundError):
     slug = "report-not-found"
 
 
+class OutsideRootError(NcuroofError, PermissionError):
+    """A path leads out of the folder that `ncuroof mcp` may read."""
+
+    slug = "outside-root"
+
+
 class ReportFormatError(NcuroofError, ValueError):
     """The file is not a report that ncuroof can read, or none of its content is readable."""
 

@@ -243,24 +243,41 @@ def label(name: str | None) -> str:
 
 
 def _visible(code: int) -> str:
-    return f"\\u{code:04x}"
+    """Return a character as JSON escapes it: one beyond U+FFFF as two surrogates."""
+    units = chr(code).encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
 
 
 _CONTROLS = (
     *range(0x20),
     *range(0x7F, 0xA0),
+    0xAD,
     0x61C,
+    0x115F,
+    0x1160,
+    0x17B4,
+    0x17B5,
+    *range(0x180B, 0x1810),
+    0x200B,
     0x200E,
     0x200F,
-    0x2028,
-    0x2029,
-    *range(0x202A, 0x202F),
-    *range(0x2066, 0x206A),
+    *range(0x2028, 0x202F),
+    *range(0x2060, 0x2070),
+    0x3164,
     *range(0xD800, 0xE000),
     0xFEFF,
+    0xFFA0,
+    *range(0xFFF9, 0xFFFC),
     0xFFFE,
     0xFFFF,
+    *range(0xE0000, 0xE0200),
 )
+"""Controls, and characters that take no space or change the direction of writing: joiners and
+selectors stay, which emoji and some scripts need.
+
+Those from U+E0000 on can hide a whole text in another (Unicode Standard, chapter 23.9: tag characters).
+"""
+
 _CONTROL = re.compile(f"[{re.escape(''.join(map(chr, _CONTROLS)))}]")
 _VISIBLE_BY_CONTROL: Mapping[int, str] = {code: _visible(code) for code in _CONTROLS} | {9: " ", 10: " ", 13: " "}
 
@@ -268,8 +285,8 @@ _VISIBLE_BY_CONTROL: Mapping[int, str] = {code: _visible(code) for code in _CONT
 def printable(text: str) -> str:
     r"""Return text of a report with every control character made visible.
 
-    Terminal escapes, characters that change the writing direction, and lone surrogates (which UTF-8 cannot encode) become `\u…`;
-    tabs and line breaks become spaces. Everything else, emoji included, is kept.
+    Terminal escapes, invisible characters, those that change the writing direction, and lone surrogates (which UTF-8 cannot encode)
+    become `\u…`; tabs and line breaks become spaces. Everything else is kept.
     """
     if (text.isascii() and text.isprintable()) or _CONTROL.search(text) is None:  # translating takes ten times as long
         return text
@@ -302,3 +319,11 @@ def first_sentence(advice: str) -> str:
     """Return a text up to its first full stop that a space follows."""
     end = advice.find(". ")
     return advice if end < 0 else advice[: end + 1]
+
+
+_CLAUSE_END = re.compile(r"(?<=[a-z0-9)])[.:;](?= |$)(?![^()]*\))")
+
+
+def first_clause(advice: str) -> str:
+    """Return a text up to its first full stop, colon or semicolon outside parentheses."""
+    return _CLAUSE_END.split(advice, maxsplit=1)[0]

@@ -180,11 +180,13 @@ def compare(
         SelectionError: an expression of `pairs` is malformed, or fits no kernel.
         ArgumentError: an argument is neither an analysis nor a path.
     """
-    from ncuroof.comparison import ChosenPair  # noqa: PLC0415  comparing is not needed to read
+    from ncuroof.comparison import ChosenPair, with_distinct_labels  # noqa: PLC0415  comparing is not needed to read
     from ncuroof.comparison import compare as compared  # noqa: PLC0415
 
     wanted = [ChosenPair(*pair) for pair in pairs]
-    return replace(compared(read_run(before), read_run(after), wanted), written=_text)
+    runs = [(read_run(each), None if isinstance(each, Analysis) else Path(each)) for each in (before, after)]
+    old, new = with_distinct_labels(runs)
+    return replace(compared(old, new, wanted), written=_text)
 
 
 def _text(comparison: Comparison) -> str:

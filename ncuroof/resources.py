@@ -1,4 +1,4 @@
-"""Finds and reads the data that ships with ncuroof: `profiles/` and `templates/`.
+"""Finds and reads the data that ships with ncuroof: `profiles/`, `templates/`, `demo/` and `skills/`.
 
 A wheel contains them under `ncuroof/_data/`; a checkout (or editable install) has them beside the package.
 """
@@ -55,7 +55,7 @@ class FrozenMapping(Mapping[str, _Value]):
 
 @cache
 def folder(name: str) -> Path:
-    """Return the folder of packaged data called `name` ("profiles" or "templates").
+    """Return the folder of packaged data called `name` ("profiles", "templates", "demo" or "skills").
 
     Raises:
         ProfileError: neither a wheel's `_data` nor a checkout contains it: the installation is broken.

@@ -212,7 +212,11 @@ FINDINGS = pl.Schema(
         "id": pl.UInt32(),
         "finding": pl.String(),
         "severity": pl.String(),
-        "gain_ns": pl.Float64(),  # null where the counters do not show it
+        "gain_ns": pl.Float64(),  # the most that fixing it saves; null where the counters do not show it
+        "expected_ns": pl.Float64(),  # what fixing it is expected to save
+        "expected_low_ns": pl.Float64(),  # eight of ten such fixes save between this
+        "expected_high_ns": pl.Float64(),  # and this
+        "limit": pl.String(),  # resource that is expected to limit the kernel then, or "waiting"; null without a gain
         "is_most_worth": pl.Boolean(),  # whether the run's list of things to do counts this finding of the kernel
         "waste_bytes": pl.Struct(
             dict.fromkeys(WASTE_LEVELS, pl.Float64())
@@ -294,11 +298,15 @@ ACTIONS = pl.Schema(
     {
         "finding": pl.String(),
         "n_launches": pl.Int64(),  # launches for which it saves the most (`is_most_worth`)
-        "gain_ns": pl.Float64(),  # summed over these launches: an upper bound
-        "share_frac": pl.Float64(),  # of the run's GPU time
+        "launches": pl.List(pl.UInt32()),  # the profiled ones, those first that save most
+        "gain_ns": pl.Float64(),  # summed over these launches: the most that it saves
+        "expected_ns": pl.Float64(),  # likewise: what it is expected to save
+        "expected_low_ns": pl.Float64(),  # and between what
+        "expected_high_ns": pl.Float64(),
+        "share_frac": pl.Float64(),  # the most that it saves, as a share of the run's GPU time
     }
 )
-"""What to do first: findings by potential savings over the run; each launch counts once, under the finding that saves it most."""
+"""What to do first in kernels: findings by expected savings over the run; a launch counts under the finding that saves it most."""
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
 from pathlib import Path
 
@@ -14,6 +15,8 @@ settings.load_profile("patient")  # a deadline of 200 ms fails on a busy machine
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     # A shell has programs that it starts in the background ignore Ctrl-C. Tests that interrupt a program need it heeded.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+os.environ.pop("COLUMNS", None)  # pytest-xdist sets it for its workers; commands would wrap their lines to it
 
 CORPUS = Path(__file__).resolve().parents[2] / "shared" / "corpus"
 NEED_MORE = ("corpus", "oracle", "browser", "cluster", "torch")

@@ -117,7 +117,8 @@ def test_path_findings_and_missing_have_their_fields(document: dict[str, Any]) -
             assert set(step) == {"node", "quantity", "value", "op", "threshold", "outcome", "margin_frac"}
         for finding in kernel["findings"]:
             assert set(finding) == {
-                "id", "title", "severity", "advice", "evidence", "where", "gain_ns", "gain_basis", "is_most_worth", "waste"
+                "id", "title", "severity", "advice", "evidence", "where", "gain_ns", "gain_basis", "expected_ns", "expected_low_ns",
+                "expected_high_ns", "expected_basis", "is_most_worth", "waste"
             }  # fmt: skip
             assert "{" not in finding["advice"]
             for item in finding["evidence"]:

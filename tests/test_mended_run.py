@@ -11,8 +11,8 @@ from tests.support import demo
 
 # name before: by what it is matched, time after over before, what explains it, as demo_mended.py plants it
 PLANTED = {
-    "sgemm_naive_vec4": ("place", 4_000_000 / 11_670_016, "traffic_bytes.l1"),
-    "copy_strided": ("place", 500_000 / 1_080_000, "traffic_bytes.l2"),
+    "sgemm_naive_vec4": ("version", 4_000_000 / 11_670_016, "traffic_bytes.l1"),
+    "copy_strided": ("version", 500_000 / 1_080_000, "traffic_bytes.l2"),
     "transpose_tile32": ("variant", 128_000 / 304_992, "access.bank_conflict_frac"),
     "lennard_jones_fp64": ("same", 1_600_000 / 2_500_000, "instructions.warp_executed"),
     "multi_tensor_apply_kernel": ("same", 698_880 / 652_288, "traffic_bytes.dram"),

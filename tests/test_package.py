@@ -18,6 +18,8 @@ from tests.support import demo
 from tests.support.patience import PATIENCE_S
 
 ROOT = Path(__file__).resolve().parents[1]
+SHIPPED = ("profiles", "templates", "demo", "skills")
+MOST_WHEEL_BYTES = 1_600_000
 HEAVY = [
     "torch",
     "pandas",
@@ -130,12 +132,13 @@ def test_the_wheel_holds_code_data_and_nothing_else(wheel: Path) -> None:
     assert wheel.name == f"ncuroof-{__version__}-py3-none-any.whl"
     expected = {
         *(str(path.relative_to(ROOT)) for path in (ROOT / "ncuroof").rglob("*.py")),
-        *(f"ncuroof/_data/{path.relative_to(ROOT)}" for path in _files(ROOT / "profiles", ROOT / "templates")),
+        *(f"ncuroof/_data/{path.relative_to(ROOT)}" for path in _files(*(ROOT / name for name in SHIPPED))),
         "ncuroof/py.typed",
     }
     assert {"ncuroof/_data/profiles/metrics.toml", "ncuroof/_data/profiles/gpus/h200-sxm.toml"} <= expected
     assert any(name.startswith("ncuroof/_data/templates/") for name in expected)
     assert {name for name in held if ".dist-info/" not in name} == expected
+    assert wheel.stat().st_size < MOST_WHEEL_BYTES
 
 
 def _files(*folders: Path) -> list[Path]:
@@ -186,3 +189,5 @@ def test_an_installed_wheel_finds_its_data_and_reports(wheel: Path, tmp_path: Pa
     assert len(json.loads((tmp_path / "x.json").read_text(encoding="utf-8"))["kernels"]) == len(demo.PLANTED)
     run("-m", "ncuroof", "report", str(demo.REPORT), "-o", "x.html")
     assert (tmp_path / "x.html").read_bytes().lower().startswith(b"<!doctype html>")
+    assert "A step takes 13.9 ms" in run("-m", "ncuroof", "demo")
+    assert (tmp_path / "train_transformer.roofline.html").is_file()

@@ -14,7 +14,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "ncuroof"
 FLOW = [
-    "ncu", "sidecars", "ingest", "metrics", "roofline", "model", "diagnosis", "expected", "whatif", "comparison", "fleet",
+    "ncu", "sidecars", "ingest", "metrics", "roofline", "demand", "model", "diagnosis", "expected", "whatif", "comparison", "fleet",
     "present",
 ]  # fmt: skip
 """In the order in which data flows: a room may import those before it."""
@@ -23,19 +23,25 @@ FOLDERS = {
     "sidecars": ["traces"],
     "collect": ["runner"],
     "ingest": ["native", "code", "printed", "redaction"],
-    "present": ["sentences", "explanations", "documents", "texts", "charts", "page"],
+    "present": ["sentences", "explanations", "documents", "texts", "brief", "charts", "page"],
 }
 """Folders of a room, in the same way: a folder may import those before it, and what lies beside them."""
 
 WORDS = {"errors", "enums", "formatting", "tables", "resources", "json_files", "_version"}
-EDGE = {"cli", "batch", "torch", "collect"}
-"""Outside the flow: the command line, tasks that run the chain on many files, what runs in a PyTorch program, recordings."""
+EDGE = {"cli", "agent", "batch", "torch", "collect"}
+"""Outside the flow: the command line, the server for agents, tasks on many files, what runs with PyTorch, recordings."""
 
-WITH_ALL_ROOMS = {"analysis", "reading", "cli", "batch", "torch"}
+WITH_ALL_ROOMS = {"analysis", "reading", "cli", "agent", "batch", "torch"}
 BEFORE_EDGE = {"collect": {"collect", "ncu", "sidecars"}}
 """What a room at the edge may import, if that is not everything."""
 
-HEAVY = {"torch", "pandas", "plotly", "ncu_report", "pyarrow", "zstandard", "google", "dask", "distributed", "fsspec"}
+HEAVY = {
+    "torch", "pandas", "plotly", "ncu_report", "pyarrow", "zstandard", "google", "dask", "distributed", "fsspec", "mcp",
+    "mcp_types", "anyio", "pydantic",
+}  # fmt: skip
+OF_ROOM = {"torch": {"torch"}, "agent": {"mcp", "mcp_types", "anyio", "pydantic"}}
+"""What the modules of a room import at their top: a room that is loaded for it alone."""
+
 MAX_LINES = 500
 MIN_LINES = 80
 """A module with fewer lines and a single user is part of that user."""
@@ -152,7 +158,8 @@ def test_only_the_chain_and_the_command_line_know_the_chain() -> None:
         room = _room(path)
         if room in {"cli", "__init__", "__main__"}:
             continue
-        known = {"batch": WITH_ALL_ROOMS - {"cli"}, "reading": {"reading", "analysis"}}.get(room, {room})
+        with_chain = dict.fromkeys(("agent", "batch"), WITH_ALL_ROOMS - {"cli"})
+        known = {**with_chain, "reading": {"reading", "analysis"}}.get(room, {room})
         for found in _imports(path):
             assert found.room not in (WITH_ALL_ROOMS | EDGE) - known, f"{_named(path)} imports {found.module}"
 
@@ -168,7 +175,7 @@ def test_another_modules_underscore_names_stay_there() -> None:
 
 def test_heavy_modules_are_imported_where_they_are_used() -> None:
     for path, found in _all_imports():
-        heavy = HEAVY - {"torch"} if _room(path) == "torch" and path.name != "__init__.py" else HEAVY
+        heavy = HEAVY - OF_ROOM.get(_room(path), set()) if path.name != "__init__.py" else HEAVY
         is_heavy = found.module.split(".")[0] in heavy
         is_at_once = is_heavy and found.is_at_module_level and not found.is_for_types
         assert not is_at_once, f"{_named(path)} imports {found.module} at its top"

@@ -13,11 +13,12 @@ from ncuroof import read
 from ncuroof.analysis import Analysis
 from ncuroof.cli.options import STANDARD_OUTPUT, FileToRead, FileToWrite, common, keep_inputs, say
 from ncuroof.cli.outputs import Outputs, warn, written_as
-from ncuroof.comparison import Run, baseline_json, judge, parse_gate, parse_pair, read_baseline
+from ncuroof.comparison import Run, baseline_json, judge, parse_gate, parse_pair, read_baseline, with_distinct_labels
 from ncuroof.comparison import compare as compared
 from ncuroof.comparison.history import history
 from ncuroof.errors import GateError, GatesFailedError, OutputFormatError
 from ncuroof.present.analysed import Record
+from ncuroof.present.brief.comparison import comparison_brief
 from ncuroof.present.documents.comparison import comparison_document, history_document
 from ncuroof.present.documents.json_text import json_text
 from ncuroof.present.output import write_whole
@@ -33,6 +34,7 @@ _FORMATS: Mapping[str, Callable[[Record], str | bytes]] = {
     "json": json_text,
     "md": to_markdown,
     "junit": to_junit,
+    "brief": comparison_brief,
 }
 
 
@@ -73,8 +75,8 @@ def compare(
     """Compare run AFTER with run BEFORE: which kernels changed beyond measurement noise, by how much, and why.
 
     Each is a report (.ncu-rep) or a baseline (.json) that --save-baseline wrote. Versions of a kernel in one report are
-    compared with --pair OLD=NEW. Gates come from --gate, else from [tool.ncuroof.gates] in the pyproject.toml of the
-    working directory. If a gate fails, the exit code is 3.
+    compared with --pair OLD=NEW. Gates come from --gate, else from [tool.ncuroof.gates] in the nearest
+    pyproject.toml, in the working directory or above it. If a gate fails, the exit code is 3.
     """
     keep_inputs(outputs.paths, runs)
     baseline = _file_of_baseline(save_baseline, outputs)
@@ -89,6 +91,8 @@ def compare(
     if len(runs) != 2:
         raise click.UsageError(f"expected two runs, BEFORE and AFTER, found {len(runs)}; --history takes more")
     wanted = [parse_gate(text) for text in gates or _configured()]
+    if not wanted and not quiet:
+        _warn_without_gate(outputs)
     is_baseline = runs[1].suffix == BASELINE_SUFFIX
     if is_baseline and _PAGE in outputs.forms:
         raise OutputFormatError(
@@ -96,18 +100,29 @@ def compare(
         )
     before, of_before = _read_run(runs[0], quiet=quiet)
     run, after = (before, of_before) if runs[0] == runs[1] else _read_run(runs[1], quiet=quiet)
+    accepted = run  # a baseline keeps the label of its own report
+    before, run = with_distinct_labels([(before, runs[0]), (run, runs[1])])
     comparison = compared(before, run, [parse_pair(text) for text in pairs])
     results = judge(wanted, comparison)
     document = comparison_document(comparison, results)
     outputs.write(lambda form: _page(document, after) if after and form == _PAGE else _FORMATS[form](document))
     if baseline is not None:  # last, so that the old one stays if an output fails
-        write_whole(baseline, baseline_json(run), force=outputs.force)
-    if os.environ.get("GITHUB_ACTIONS") == "true":
-        for line in to_annotations(document):
-            say(line)
+        write_whole(baseline, baseline_json(accepted), force=outputs.force)
+    for line in to_annotations(document) if _is_in_ci() else ():
+        say(line)
     failed = [result.gate for result in results if not result.has_passed]
     if failed:
         raise GatesFailedError(f"{len(failed)} of {len(results)} gates failed: {', '.join(failed)}")
+
+
+def _is_in_ci() -> bool:
+    return os.environ.get("GITHUB_ACTIONS") == "true"
+
+
+def _warn_without_gate(outputs: Outputs) -> None:
+    """Warn that no gate was found, where the comparison is for CI, which it then always passes."""
+    if _is_in_ci() or "junit" in outputs.forms:
+        say(f"warning: there is no gate, so that this comparison cannot fail: --gate time:+5%, or {_GATES_HINT}")
 
 
 def _page(document: Record, after: Analysis) -> str:
@@ -151,38 +166,56 @@ def _over_time(runs: Sequence[Path], outputs: Outputs, *, quiet: bool) -> None:
         raise OutputFormatError(
             f"--history writes only .json and .txt, not {', '.join(sorted(wrong))}", hint="choose one of these"
         )
-    found = history([_read_run(path, quiet=quiet)[0] for path in runs])
+    found = history(with_distinct_labels([(_read_run(path, quiet=quiet)[0], path) for path in runs]))
     outputs.write(lambda form: json_text(history_document(found)) if form == "json" else history_text(found))
 
 
 def _configured() -> Sequence[str]:
-    """Return the gates in the working directory's pyproject.toml; empty if it has none.
+    """Return the gates of the nearest pyproject.toml with a table [tool.ncuroof], here or in a folder above; empty without one.
 
     Raises:
         GateError: it cannot be read, or [tool.ncuroof] has something other than gates: a misspelt key would let every run pass.
     """
-    path = Path("pyproject.toml")
-    if not path.is_file():
-        return ()
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        path = Path(os.path.relpath(folder / "pyproject.toml"))
+        if path.is_file() and (table := _own_table(path)) is not None:
+            return _gates_in(path, table)
+    return ()
+
+
+def _own_table(path: Path) -> dict[str, Any] | None:
+    """Return the table [tool.ncuroof] of a pyproject.toml; None where it has none.
+
+    Raises:
+        GateError: the file cannot be read, or that is no table.
+    """
     try:
         settings: Any = read_toml(path)
     except (OSError, UnicodeDecodeError) as error:
-        raise GateError(f"cannot read pyproject.toml: {error}", hint=_GATES_HINT) from error
+        raise GateError(f"cannot read {path}: {error}", hint=_GATES_HINT) from error
     for table in ("tool", "tool.ncuroof"):
-        settings = settings.get(table.rpartition(".")[2], {})
+        name = table.rpartition(".")[2]
+        if name not in settings:
+            return None
+        settings = settings[name]
         if not isinstance(settings, dict):
-            raise GateError(
-                f"pyproject.toml: expected a table [{table}], found {type(settings).__name__}", hint=_GATES_HINT
-            )
+            raise GateError(f"{path}: expected a table [{table}], found {type(settings).__name__}", hint=_GATES_HINT)
+    found: dict[str, Any] = settings
+    return found
+
+
+def _gates_in(path: Path, settings: Mapping[str, Any]) -> Sequence[str]:
+    """Return the gates in a table [tool.ncuroof].
+
+    Raises:
+        GateError: it has something other than gates, or these are neither a list of strings nor a table.
+    """
     if unknown := sorted(settings.keys() - {"gates"}):
-        raise GateError(
-            f"pyproject.toml: [tool.ncuroof] takes only gates, found {', '.join(unknown)}", hint=_GATES_HINT
-        )
+        raise GateError(f"{path}: [tool.ncuroof] takes only gates, found {', '.join(unknown)}", hint=_GATES_HINT)
     gates = settings.get("gates", [])
     if isinstance(gates, dict):  # [tool.ncuroof.gates]: time = "+5%", "findings.high" = "==0"
         gates = [f"{name}{':' if str(limit)[:1] in {'+', '-'} else ''}{limit}" for name, limit in gates.items()]
     if not isinstance(gates, list) or not all(isinstance(gate, str) for gate in gates):
-        raise GateError(
-            "pyproject.toml: gates in [tool.ncuroof] must be a list of strings or a table", hint=_GATES_HINT
-        )
+        raise GateError(f"{path}: gates in [tool.ncuroof] must be a list of strings or a table", hint=_GATES_HINT)
     return gates

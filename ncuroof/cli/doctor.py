@@ -19,11 +19,15 @@ def doctor(*, quiet: bool) -> int:
     Exits with 1 if it cannot.
     """
     checks = examine(this_machine(), load_settings())
+    from ncuroof.present.texts.layout import hung  # noqa: PLC0415  loads rich, which --help does not need
+
     width = max(len(check.name) for check in checks)
     for check in checks:
-        echo(printable(f"{check.state:<8} {check.name:<{width}}  {check.found}"))
+        lines = [*hung(f"{check.state:<8} {check.name:<{width}}  ", printable(check.found))]
         if check.fix and (check.state != "unknown" or not quiet):
-            echo(printable(f"{'':<8} {'':<{width}}  → {check.fix}"))
+            lines += hung(f"{'':<8} {'':<{width}}  → ", printable(check.fix))
+        for line in lines:
+            echo(line)
     works = can_profile(checks)
     echo("this machine can profile" if works else "this machine cannot profile yet")
     return 0 if works else 1

@@ -20,5 +20,7 @@ def explain(*, name: tuple[str, ...]) -> None:
     """
     from ncuroof.present.explanations.explain import explain as explained  # noqa: PLC0415
     from ncuroof.present.explanations.explain import listing  # noqa: PLC0415
+    from ncuroof.present.texts.layout import screen_width, wrapped_lines  # noqa: PLC0415
 
-    echo(explained(" ".join(name)) if name else listing(), nl=False)
+    text = explained(" ".join(name)) if name else listing(screen_width())
+    echo("".join(f"{line}\n" for line in wrapped_lines(text)), nl=False)

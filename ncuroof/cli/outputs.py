@@ -11,7 +11,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,6 +23,9 @@ from ncuroof.formatting import printable
 from ncuroof.present import write
 from ncuroof.present.output import page_beside
 from ncuroof.reading import Reports
+
+if TYPE_CHECKING:
+    from ncuroof.present.texts.terminal import View
 
 _TEXT, _BINARY = "term", "parquet"
 
@@ -127,11 +130,12 @@ def _chosen(names: Sequence[Path | str], form: str | None, formats: Sequence[str
 
     files = tuple((path, format_of(path, formats, form)) for path in names if isinstance(path, Path))
     is_printed = not names or STANDARD_OUTPUT in names
+    by_default = _TEXT if _TEXT in formats else formats[0]
     if form is not None and not is_printed and form not in {each for _, each in files}:
         raise click.UsageError(
             f"--format {form} applies to no output: each file's suffix sets another; add -o - for standard output"
         )
-    return Outputs(files, (form or _TEXT) if is_printed else None, not names and form is None, force)
+    return Outputs(files, (form or by_default) if is_printed else None, not names and form is None, force)
 
 
 def warn(found: Reports, analysis: Analysis) -> None:
@@ -147,11 +151,11 @@ def warn(found: Reports, analysis: Analysis) -> None:
         say(f"warning: {dropped}")
 
 
-def show_summary(analysis: Analysis, *, no_color: bool) -> None:
-    """Print the summary on standard output."""
+def show_summary(analysis: Analysis, *, no_color: bool, view: View | None = None) -> None:
+    """Print the summary on standard output: the first screen, or what `view` asks for."""
     from ncuroof.present.texts.terminal import print_summary  # noqa: PLC0415
 
-    print_summary(analysis, color=wants_color(no_color=no_color))
+    print_summary(analysis, color=wants_color(no_color=no_color), view=view)
 
 
 def write_page(analysis: Analysis, report: Path, *, force: bool) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import atexit
+import difflib
 import errno
 import gc
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -17,25 +19,33 @@ from ncuroof._version import __version__
 from ncuroof.cli.options import EXIT_INTERRUPTED, common, say
 from ncuroof.cli.streams import ClosedOutput, echo, refuse_where_closed, replace_what_cannot_be_encoded
 from ncuroof.errors import NcuroofError
+from ncuroof.formatting import printable
 
 _N_OBJECTS_BETWEEN_SEARCHES = 100_000
 
 _SUMMARY_BY_COMMAND = {
     "profile": "Profile a program with ncu, keep the report, diagnose every kernel.",
     "report": "Read reports, diagnose every kernel, write a summary and a page.",
+    "brief": "Say what matters of a report in at most 4 KB, for programs and prompts.",
     "compare": "Compare two runs: what changed, by how much, and why; gates for CI.",
     "whatif": "Estimate a run on other GPUs, or a change before you write it.",
     "calibrate": "Measure the bandwidth and FLOP rates that this GPU really reaches.",
     "model": "Estimate the best possible time of an operation, before any code.",
     "ingest": "Load many reports into a dataset, on this machine or a cluster.",
     "fleet": "Query a dataset: slowest kernels, regressions, other GPUs.",
+    "mcp": "Serve the reports of a folder to agents (Model Context Protocol).",
     "redact": "Strip machine, user, program and source details from a report.",
     "explain": "Explain a verdict, finding, caveat, quantity or column.",
+    "demo": "Analyse the report that ships with ncuroof.",
     "gpus": "List the GPUs whose data sheets ncuroof knows.",
     "doctor": "Check whether this machine can profile, and how to fix it if not.",
 }
 """Each command is a module of this package with the same name, loaded only when it runs."""
 
+_COMMAND_BY_SUFFIX = {
+    ".ncu-rep": "report", ".ncu-repz": "report", ".csv": "report", ".log": "report", ".py": "profile",
+}  # fmt: skip
+"""The command that a file is for."""
 
 _READER_IS_GONE = {errno.EINVAL} if os.name == "nt" else set()
 """Errors of writing to a pipe without a reader, besides EPIPE: under Windows an invalid argument."""
@@ -69,9 +79,31 @@ class _Commands(click.Group):
         command: click.Command = getattr(import_module(f"ncuroof.cli.{name}"), name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the first argument names.
+
+        Raises:
+            UsageError: it names none; the message says which command is probably meant.
+        """
+        name = args[0]
+        if name not in _SUMMARY_BY_COMMAND and not name.startswith("-"):
+            raise click.UsageError(f"no command {printable(name)!r}{_meant(name)}", ctx)
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
             formatter.write_dl(list(_SUMMARY_BY_COMMAND.items()))
+
+
+def _meant(name: str) -> str:
+    """Return which command is probably meant instead of a name: one that is written alike, or the one for a file; or nothing."""
+    suffix = next((each for each in _COMMAND_BY_SUFFIX if name.lower().endswith(each)), None)
+    if suffix is not None:
+        return f"; did you mean: ncuroof {_COMMAND_BY_SUFFIX[suffix]} {shlex.quote(printable(name))}?"
+    near = difflib.get_close_matches(name.lower(), _SUMMARY_BY_COMMAND, n=1)
+    return f"; did you mean: ncuroof {near[0]}?" if near else "; ncuroof --help lists them"
 
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from ncuroof import read
+from ncuroof.analysis import Analysis
 from ncuroof.cli.options import FileToRead, common, keep_inputs, say
 from ncuroof.cli.outputs import Outputs, show_summary, warn, write_page, written_as
 from ncuroof.cli.streams import files_hold_result, reading_progress
@@ -16,6 +17,7 @@ from ncuroof.formatting import counted, printable
 from ncuroof.ingest import READERS, ReaderName, available_cores
 from ncuroof.present import FORMATS, render, write
 from ncuroof.present.output import page_beside
+from ncuroof.present.texts.terminal import View
 from ncuroof.roofline.roof_shares import by_device
 
 if TYPE_CHECKING:
@@ -24,14 +26,61 @@ if TYPE_CHECKING:
     from ncuroof.sidecars.calibration import Calibration
 
 
-@click.command()
+_N_KERNELS = 10
+"""Kernels in the table where --kernels does not say how many."""
+_ALL = "all"
+
+
+class _Report(click.Command):
+    """Takes --kernels with and without a number: what follows it is its value only if it is one."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, with the number that --kernels stands for without one."""
+        end = args.index("--") if "--" in args else len(args)
+        followers = [*args[1:], ""][: len(args)]
+        with_number = [
+            f"{word}={_N_KERNELS}" if place < end and word == "--kernels" and not _is_count(follower) else word
+            for place, (word, follower) in enumerate(zip(args, followers, strict=True))
+        ]
+        return super().parse_args(ctx, with_number)
+
+
+def _is_count(word: str) -> bool:
+    return word == _ALL or word.isdecimal()
+
+
+class _Count(click.ParamType[Any]):
+    """A number of kernels, or `all`."""
+
+    name = f"N|{_ALL}"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
+        """Return the number, or "all"."""
+        if value == _ALL:
+            return _ALL
+        if not str(value).isdecimal() or int(value) < 1:
+            self.fail(f"expected a number from 1 or '{_ALL}', found {value!r}", param, ctx)
+        return int(value)
+
+
+@click.command(cls=_Report)
 @click.argument("reports", nargs=-1, required=True, type=FileToRead())
 @written_as(*FORMATS)
 @click.option(
     "-k",
     "--kernel",
-    metavar="REGEX",
-    help="Show kernels whose demangled name matches anywhere.",
+    "chosen",
+    multiple=True,
+    metavar="NUMBER|REGEX",
+    help="Show the kernel with this number in the table of --kernels, or kernels whose demangled name matches anywhere. "
+    "Repeatable. Of a single one, show its place on the roofline.",
+)
+@click.option(
+    "--kernels",
+    "n_kernels",
+    type=_Count(),
+    metavar="[N|all]",
+    help=f"Show the kernels as a table: the {_N_KERNELS}, N or all with the most time above the roofline.",
 )
 @click.option(
     "--nvtx",
@@ -69,7 +118,8 @@ def report(  # noqa: PLR0913  an argument per option
     outputs: Outputs,
     *,
     reports: tuple[Path, ...],
-    kernel: str | None,
+    chosen: tuple[str, ...],
+    n_kernels: int | str | None,
     nvtx: str | None,
     skip: int,
     count: int | None,
@@ -82,12 +132,12 @@ def report(  # noqa: PLR0913  an argument per option
 ) -> None:
     """Read REPORTS (.ncu-rep, or the output of ncu --page raw --csv), diagnose every kernel, and write the results.
 
-    Without options: a summary on the terminal, and an HTML page beside the first report. With -k, --nvtx or --launch-…: the same of
-    some launches, each judged as in the whole run.
+    Without options: the answer on the terminal (-v: all of it, with every detail), and an HTML page beside the first report. With
+    -k, --nvtx or --launch-…: the same of some launches, each judged as in the whole run.
     """
     with reading_progress(quiet=quiet) as progress:
         found = read(reports, reader=reader, n_processes=available_cores(), on_progress=progress)
-    is_part = kernel is not None or nvtx is not None or skip > 0 or count is not None
+    is_part = bool(chosen) or nvtx is not None or skip > 0 or count is not None
     page = page_beside(reports[0], is_part=is_part)
     keep_inputs([page] if outputs.is_default else outputs.paths, [*reports, *calibrations, *traces])
     if traces:
@@ -95,7 +145,10 @@ def report(  # noqa: PLR0913  an argument per option
     measured = _read_calibrations(calibrations)
     analysis = found.analyse(measured)
     if is_part:
-        analysis = analysis.select(kernel=kernel, nvtx=nvtx, skip=skip, count=count)
+        analysis = analysis.select(kernel=numbered(chosen, analysis), nvtx=nvtx, skip=skip, count=count)
+    view = View(
+        is_verbose=verbose, is_table=n_kernels is not None, n_kernels=n_kernels if isinstance(n_kernels, int) else None
+    )
     if not quiet:
         warn(found, analysis)
         _warn_of_unused(calibrations, measured, analysis.measurements.devices)
@@ -106,12 +159,20 @@ def report(  # noqa: PLR0913  an argument per option
         say(f"read {kernels} from {reports_read}")
     if outputs.is_default:
         with files_hold_result():
-            show_summary(analysis, no_color=no_color)
+            show_summary(analysis, no_color=no_color, view=view)
             write_page(analysis, reports[0], force=outputs.force)
         return
     for path, form in outputs.files:
         write(analysis, path, form, force=outputs.force)
-    outputs.show(lambda form: render(analysis, form), show_text=lambda: show_summary(analysis, no_color=no_color))
+    outputs.show(
+        lambda form: render(analysis, form), show_text=lambda: show_summary(analysis, no_color=no_color, view=view)
+    )
+
+
+def numbered(chosen: Sequence[str], analysis: Analysis) -> list[str | int] | None:
+    """Return what -k chose: the number of a launch for digits that are one, else the expression; None where nothing was chosen."""
+    launches = set(analysis.measurements.kernels["id"])
+    return [int(each) if each.isdecimal() and int(each) in launches else each for each in chosen] or None
 
 
 def _warn_of_unused(paths: Sequence[Path], calibrations: Sequence[Calibration], devices: pl.DataFrame) -> None:

@@ -11,15 +11,17 @@ from ncuroof import read
 from ncuroof.cli.options import FileToRead, common, keep_inputs
 from ncuroof.cli.outputs import Outputs, warn, written_as
 from ncuroof.present.analysed import Record
+from ncuroof.present.brief.projection import projection_brief
 from ncuroof.present.documents.json_text import json_text
-from ncuroof.present.documents.projection import projection_document
+from ncuroof.present.documents.projection import trial_document
 from ncuroof.present.texts.projection import to_markdown, to_text
-from ncuroof.whatif import parse_changes, parse_targets, tried
+from ncuroof.whatif import parse_changes, parse_targets
 
 _FORMATS: Mapping[str, Callable[[Record], str]] = {
     "term": to_text,
     "json": json_text,
     "md": to_markdown,
+    "brief": projection_brief,
 }
 
 
@@ -68,20 +70,11 @@ def whatif(
         raise click.UsageError("nothing to try: give a --gpu, a --change or two kernels to --fuse")
     if only is not None and not changes:
         raise click.UsageError("--only restricts --change to some kernels: give a --change as well")
-    targets, wanted = parse_targets(gpus), parse_changes(changes)
+    parse_targets(gpus), parse_changes(changes)  # what is malformed is told before a long report is read
     keep_inputs(outputs.paths, reports)
     found = read(reports)
     analysis = found.analyse()
     if not quiet:
         warn(found, analysis)
-    trial = tried(analysis.kernels, analysis.roofline_tables, targets, changes=wanted, only=only, fusions=fusions)
-    document = projection_document(
-        trial.busy,
-        trial.projection,
-        sources=[report.file for report in analysis.reports],
-        only=only,
-        damage=[f"{report.file}: {report.damage}" for report in analysis.reports if report.damage is not None],
-        remarks=trial.remarks,
-        changes=[*(f"{text} for {only}" if only else text for text in changes), *(f"fuse {text}" for text in fusions)],
-    )
+    document = trial_document(analysis, gpus, changes=changes, only=only, fusions=fusions)
     outputs.write(lambda form: _FORMATS[form](document))

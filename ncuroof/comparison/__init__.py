@@ -2,8 +2,10 @@
 
 from ncuroof.comparison.baseline import baseline_json, read_baseline
 from ncuroof.comparison.chosen_pairs import ChosenPair, parse_pair
+from ncuroof.comparison.code_changes import Code, CodeChange
 from ncuroof.comparison.comparison import Comparison, compare, matched_change, run_change, run_obstacle, total_ns
-from ncuroof.comparison.deltas import Delta
+from ncuroof.comparison.deltas import Delta, Outcome
+from ncuroof.comparison.distinct_names import with_distinct_labels
 from ncuroof.comparison.explanations import QuantityChange
 from ncuroof.comparison.finding_changes import FindingChange, LineChange
 from ncuroof.comparison.gates import Gate, GateResult, judge, parse_gate
@@ -18,6 +20,8 @@ __all__ = [
     "BUILDS",
     "WORK_WORDS",
     "ChosenPair",
+    "Code",
+    "CodeChange",
     "Comparable",
     "Comparison",
     "CountedOnly",
@@ -29,6 +33,7 @@ __all__ = [
     "LineChange",
     "Match",
     "Matching",
+    "Outcome",
     "QuantityChange",
     "Run",
     "Setup",
@@ -53,4 +58,5 @@ __all__ = [
     "steps_remark",
     "total_ns",
     "unclear_ns",
+    "with_distinct_labels",
 ]

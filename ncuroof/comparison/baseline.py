@@ -14,7 +14,7 @@ import polars as pl
 
 from ncuroof.comparison.finding_changes import FOUND, FOUND_TYPE
 from ncuroof.comparison.rules import load_comparison_rules
-from ncuroof.comparison.run import COUNTED, Run, Setup, shown_name
+from ncuroof.comparison.run import CODE_COLUMNS, COUNTED, Run, Setup, shown_name
 from ncuroof.comparison.signatures import renamed, variant
 from ncuroof.diagnosis import UnprofiledLaunches
 from ncuroof.enums import Verdict
@@ -29,6 +29,9 @@ _COUNTS = ("group", "n_launches", "n_recorded", "n_high", "n_medium")
 _SIZES = ("grid", "block")
 _NUMBERS = ("duration_ns", "mean_ns", "deviation_ns", "recoverable_ns", "roof_frac")
 """That every baseline has."""
+
+_CODE = tuple(name for name in CODE_COLUMNS if name != "opcodes")
+"""What is written of the machine code: by opcode it would be longer than all else."""
 
 _LEAST, _MOST = 1e-30, 1e30
 """Of numbers above zero: those of a report, and what is made of them, are within; beyond, sums and ratios need not be finite."""
@@ -53,6 +56,8 @@ def baseline_json(run: Run) -> bytes:
     for name in (*_NUMBERS, *_that_may_be_absent()):
         columns[name] = [float(f"{value:.6g}") if _is_possible(value, name) else None for value in run.groups[name]]
     columns[FOUND] = [_written(found) for found in run.groups[FOUND]]
+    for name in _CODE:
+        columns[name] = run.groups[name].to_list()
     setup = {field: getattr(run.setup, field) for field in Setup.__slots__}
     content = {
         "schema": SCHEMA,
@@ -142,6 +147,11 @@ def _groups(columns: dict[str, Any]) -> pl.DataFrame:
         )
     except pl.exceptions.PolarsError as error:
         raise ValueError("columns of groups differ in length, or have values of the wrong type") from error
+    code = {name: columns.get(name, [None] * n_groups) if name in _CODE else [None] * n_groups for name in CODE_COLUMNS}
+    try:
+        groups = groups.hstack(pl.DataFrame(code, schema=CODE_COLUMNS))
+    except pl.exceptions.PolarsError as error:
+        raise ValueError("columns of the machine code differ in length, or have values of the wrong type") from error
     _check(groups)
     return groups.with_columns(pl.Series(FOUND, _found(columns.get(FOUND, [None] * n_groups)), dtype=FOUND_TYPE))
 
@@ -176,6 +186,8 @@ def _check(groups: pl.DataFrame) -> None:
             for name in groups.columns
             if groups[name].dtype == pl.Float64
         },
+        "sha256": pl.col("sha256").str.contains("^[0-9a-f]{64}$").fill_null(value=True),
+        "n_instructions": pl.col("n_instructions").is_between(1, _MOST_LAUNCHES).fill_null(value=True),
         "verdict": pl.col("verdict").is_in([each.value for each in Verdict]).fill_null(value=False),
     }
     right = groups.select(holds.all().alias(name) for name, holds in is_right.items()).row(0, named=True)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 
 import polars as pl
 
+from ncuroof.comparison.code_changes import Code, CodeChange, code_changes, code_of_match, same_code_words
 from ncuroof.comparison.explanations import QuantityChange, changes
 from ncuroof.comparison.finding_changes import FindingChange, LineChange, finding_change, line_changes
 from ncuroof.comparison.matched_groups import MatchedGroups, Row, aligned, whole_sum, work_ratio
@@ -22,6 +25,16 @@ from ncuroof.comparison.noise import (
 )
 from ncuroof.comparison.rules import ComparisonRules, Noise, load_comparison_rules
 from ncuroof.comparison.run import COUNTED, Run
+
+
+class Outcome(str, Enum):
+    """What became of the time of a match."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    SAME = "same"  # a change that matters is ruled out
+    AMBIGUOUS = "ambiguous"  # neither seen nor ruled out
+    UNKNOWN = "unknown"  # a time is not known, or times are not compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +62,10 @@ class Delta:
         lines: where in the source the time changed, the most first; nothing where the change is not significant.
         findings: those of one side only, of a kernel that stands against one; None where they are not known, or may differ because
             other sections were collected.
+        code: whether the machine code is the same.
+        code_changes: what changed in it, where it did.
+        cause: where the time comes from that the same code took more or less of; "" where it took the same, or is not the same.
+        n_recorded: launches before and after that were recorded.
         counted_ns: time of one launch on average as counted without ncu, before and after; None where not all
             launches of both were.
     """
@@ -73,6 +90,10 @@ class Delta:
     lines: tuple[LineChange, ...] = ()
     findings: FindingChange | None = None
     counted_ns: tuple[float, float] | None = None
+    code: Code = Code.UNKNOWN
+    code_changes: tuple[CodeChange, ...] = ()
+    cause: str = ""
+    n_recorded: tuple[int, int] = (1, 1)
 
     def noise_of(self, n_changes: int) -> float | None:
         """Return what chance and clocks alone make seem possible, in any of so many changes; None where that is not known."""
@@ -90,6 +111,33 @@ class Delta:
         """Whether the change is more than chance."""
         noise = self.noise_frac
         return self.change_frac is not None and noise is not None and is_beyond(self.change_frac, noise)
+
+    @property
+    def outcome(self) -> Outcome:
+        """What became of the time."""
+        noise = self.noise_frac
+        if self.change_frac is None or noise is None or self.change_frac <= -1:
+            return Outcome.UNKNOWN
+        if self.is_significant:
+            return Outcome.SLOWER if self.change_frac > 0 else Outcome.FASTER
+        most = abs(math.log1p(self.change_frac)) + math.log1p(noise)
+        is_same = most <= math.log1p(load_comparison_rules().noise.matters_frac)
+        return Outcome.SAME if is_same else Outcome.AMBIGUOUS
+
+    @property
+    def n_to_settle(self) -> int | None:
+        """How many launches of each run would settle an ambiguous outcome; None where it is not, or where more do not help."""
+        if self.outcome is not Outcome.AMBIGUOUS or self.chance is None or self.change_frac is None:
+            return None
+        noise = load_comparison_rules().noise
+        change, matters = abs(math.log1p(self.change_frac)), math.log1p(noise.matters_frac)
+        room = max(change, matters - change) - by_clocks(self.change_frac, self.clock_frac)
+        if room <= noise.least_change_frac:
+            return None
+        n_errors = noise.n_standard_errors * self.chance.error_frac / room
+        return max(
+            math.ceil(min(self.n_recorded) * n_errors**2), min(self.n_recorded) + 1, noise.n_launches_to_estimate
+        )
 
     @property
     def is_counted_otherwise(self) -> bool:
@@ -167,8 +215,16 @@ def _delta(found: Match, old: list[Row], new: list[Row], rules: ComparisonRules)
         roof_frac=(longest[0]["roof_frac"], longest[1]["roof_frac"]),
         changes=(),
         counted_ns=(counted_before, counted_after) if counted_before and counted_after else None,
+        code=(code := code_of_match(old, new)),
+        code_changes=code_changes(old, new) if code is Code.CHANGED else (),
+        n_recorded=(sum(row["n_recorded"] for row in old), sum(row["n_recorded"] for row in new)),
     )
-    return replace(delta, changes=changes(before, after, change if delta.is_significant else None, rules))
+    is_moved = delta.is_significant
+    return replace(
+        delta,
+        changes=changes(before, after, change if is_moved else None, rules),
+        cause=same_code_words(before, after, clock) if code is Code.SAME and is_moved else "",
+    )
 
 
 def _both(old: list[Row], new: list[Row], quantity: str) -> tuple[float | None, float | None]:

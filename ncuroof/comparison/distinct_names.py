@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import polars as pl
 
@@ -30,6 +31,36 @@ def with_distinct_names(*runs: Run) -> tuple[Run, ...]:
     """
     words = _words_by_short(name for run in runs for name in _names(run.groups).iter_rows())
     return tuple(_named(run, words) for run in runs)
+
+
+def with_distinct_labels(runs: Sequence[tuple[Run, Path | None]]) -> list[Run]:
+    """Return runs of which no two have one label, where they are of different files.
+
+    What shares a label is called by the shortest end of its path that no other of these has: "old/run.ncu-rep". A baseline has the
+    label of the report that it was made from, and then its own name behind it.
+
+    Args:
+        runs: each with the path of its report or baseline; None where it came from none.
+    """
+    paths = {path.absolute(): run.label for run, path in runs if path is not None}
+    shared = {label for label in paths.values() if list(paths.values()).count(label) > 1}
+    found = []
+    for run, path in runs:
+        if path is None or run.label not in shared:
+            found.append(run)
+            continue
+        others = [each for each, label in paths.items() if label == run.label and each != path.absolute()]
+        name = _shortest_end(path.absolute(), others)
+        found.append(replace(run, label=name if name.endswith(run.label) else f"{run.label} ({name})"))
+    return found
+
+
+def _shortest_end(path: Path, others: Sequence[Path]) -> str:
+    """Return the last parts of a path, as few as no other path ends with."""
+    n_parts = 1
+    while n_parts < len(path.parts) and any(other.parts[-n_parts:] == path.parts[-n_parts:] for other in others):
+        n_parts += 1
+    return Path(*path.parts[-n_parts:]).as_posix()
 
 
 def names_of_failed(*runs: Run) -> Mapping[str, str]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ncuroof.comparison.matched_groups import MatchedGroups
-from ncuroof.comparison.rules import FILLED, LIMITING, RESIDENT, ComparisonRules, Explanation
+from ncuroof.comparison.rules import FILLED, LIMITING, OF_THE_GPU, RESIDENT, WORKING, ComparisonRules, Explanation
 from ncuroof.enums import Verdict
 
 _FOLLOWS_RATIO = 1.1
@@ -105,7 +105,7 @@ def changes(
 def _causes(
     explanation: Explanation, before: MatchedGroups, after: MatchedGroups
 ) -> Iterator[tuple[str, str, float, float]]:
-    """Yield the quantities that are why another one is less, or more, with their values before and after.
+    """Yield the quantities that are why another one is less, or more, with their values before and after; then the blocks per SM.
 
     That is what leaves room for no more blocks than fit on the side with less, if these are mostly there.
     """
@@ -116,12 +116,17 @@ def _causes(
     filled, room = less.average(FILLED), less.average(RESIDENT)
     if filled is not None and filled < _MOSTLY_FILLED_FRAC:
         return
+    is_any = False
     for name, words, limited_by in explanation.because:
         was, became, limit = before.average(name), after.average(name), less.average(limited_by)
         ratio = _ratio(was, became)
         is_limiting = room is None or limit is None or limit <= room
         if is_limiting and ratio and was and became and own * ratio < 0 and abs(ratio) >= math.log(_MOVED_RATIO):
+            is_any = True
             yield name, words, was, became
+    was, became = before.average(RESIDENT), after.average(RESIDENT)
+    if is_any and explanation.quantity != RESIDENT and was and became and was != became:
+        yield RESIDENT, "blocks per SM", was, became
 
 
 def _explaining(
@@ -254,7 +259,7 @@ class Slowdown:
         if not self._is_of_this(explanation):
             return 0.0
         if explanation.kind == "time":
-            return self._of_time(slow - fast) if slow >= self.rules.least_busy_frac * self.slower_ns else 0.0
+            return self._of_time(slow - fast) if self._is_limit(slow, explanation.quantity) else 0.0
         if explanation.kind == "wait":
             return self._of_ratio(self._latency_without(slow - fast))
         if explanation.goes_with == "speed" and explanation.kind != "peak":
@@ -264,10 +269,18 @@ class Slowdown:
         return max(self._of_time(saved_ns), self._of_instructions(explanation, slow, fast))
 
     def _is_of_this(self, explanation: Explanation) -> bool:
-        """Return whether a quantity matters in a kernel that is limited as the slower side is."""
+        """Return whether a quantity matters in a kernel that is limited as the slower side is, and is not known better."""
+        better = explanation.stands_for
+        if better and None not in (self.slower.average(better), self.faster.average(better)):
+            return False
         if explanation.bound_by and self.slower.longest["limiter"] not in explanation.bound_by:
             return False
         return self.is_slower_waiting or not explanation.while_waiting
+
+    def _is_limit(self, busy_ns: float, unit: str) -> bool:
+        """Return whether a unit that is busy for so long limits the slower side: one that is less busy only follows the time."""
+        working = None if unit in OF_THE_GPU else self.slower.average(WORKING)
+        return busy_ns >= self.rules.limiting_busy_frac * self.slower_ns * (1.0 if working is None else working)
 
     @property
     def is_slower_waiting(self) -> bool:

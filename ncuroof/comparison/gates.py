@@ -4,6 +4,9 @@ time:+5%                         the run's GPU time grows by at most 5 %
 step:+5%                         the wall-clock time of a step grows by at most 5 %
 kernel(flash.*).time:+3%         the time of one launch of each such kernel grows by at most 3 %
 kernel(flash.*).roof_frac>=0.7   roofline time over duration of each such kernel
+kernel(flash.*).outcome!=slower  what became of the time of each such match: faster, slower, same, ambiguous, unknown
+kernel(flash.*).code==same       whether the machine code of each such match is the same, changed, or unknown
+kernel(gemm).executes(HGMMA)>0   warp instructions of an opcode that a launch of each such kernel executes
 findings.high==0                 findings of high severity in the run after
 run.recoverable_frac<0.3         time above the roofline over GPU time, in the run after
 run.idle_frac<0.2                share of a step in which the GPU is idle, in the run after
@@ -19,12 +22,14 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import polars as pl
 
 from ncuroof import formatting
+from ncuroof.comparison.code_changes import Code, executed
 from ncuroof.comparison.comparison import Comparison, damage_of, run_change, run_obstacle, some, total_ns
-from ncuroof.comparison.deltas import Delta
+from ncuroof.comparison.deltas import Delta, Outcome
 from ncuroof.comparison.distinct_names import names_of_failed
 from ncuroof.comparison.matched_groups import WORK_WORDS, Row, is_other_work
 from ncuroof.comparison.matching import How, Sureness
@@ -36,7 +41,7 @@ from ncuroof.diagnosis import load_rules
 from ncuroof.enums import Verdict
 from ncuroof.errors import GateError
 
-_OPS: Mapping[str, Callable[[float, float], bool]] = {
+_OPS: Mapping[str, Callable[[Any, Any], bool]] = {
     ">=": operator.ge,
     "<=": operator.le,
     "==": operator.eq,
@@ -51,16 +56,21 @@ _OF_STEPS = {"step_ns", "idle_frac"}
 """Of a run, from the counting run: a damaged report says as much of them as a whole one."""
 
 _GATE = re.compile(
-    r"^\s*(?:(?P<subject>time|step|run|findings)|kernel\((?P<pattern>.*)\))(?:\.(?P<metric>[A-Za-z_][\w.]*))?"
-    r"\s*(?::\s*(?P<limit>[+-]\d+(?:\.\d+)?)\s*%|(?P<op>>=|<=|==|!=|<|>)\s*(?P<value>-?\d+(?:\.\d+)?(?:e[+-]?\d+)?))\s*$"
+    r"^\s*(?:(?P<subject>time|step|run|findings)|kernel\((?P<pattern>.*?)\))(?:\.(?P<metric>executes\(\w+\)|[A-Za-z_][\w.]*))?"
+    r"\s*(?::\s*(?P<limit>[+-]\d+(?:\.\d+)?)\s*%|(?P<op>>=|<=|==|!=|<|>)\s*"
+    r"(?:(?P<value>-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)|(?P<word>[a-z]+)))\s*$"
 )
 _HINT = (
-    "write gates like time:+5%, step:+5%, kernel(REGEX).time:+3%, kernel(REGEX).roof_frac>=0.7, findings.high==0, "
-    "run.recoverable_frac<0.3"
+    "write gates like time:+5%, step:+5%, kernel(REGEX).time:+3%, kernel(REGEX).roof_frac>=0.7, kernel(REGEX).outcome!=slower, "
+    "kernel(REGEX).code==same, kernel(REGEX).executes(HGMMA)>0, findings.high==0, run.recoverable_frac<0.3"
 )
 _SEVERITIES = ("high", "medium")
 _RUN_METRICS = ("duration_ns", "recoverable_ns", "recoverable_frac", "n_kernels", "n_failed", "step_ns", "idle_frac")
 _TIME = "time"
+_WORDS = {"outcome": tuple(each.value for each in Outcome), "code": tuple(each.value for each in Code)}
+"""What a match can be asked of that is a word, and the words."""
+
+_EXECUTES = re.compile(r"executes\((\w+)\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +212,36 @@ def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
         )
     if not rows:
         return _not_met(gate, f"no kernel name matches {gate.pattern.pattern!r}")
+    if gate.metric in _WORDS:
+        return _kernel_words(gate, comparison, {row["group"] for row in rows})
+    if (opcode := _EXECUTES.fullmatch(gate.metric)) is not None:
+        return _held(gate, [(row["short_name"], executed(row, opcode[1])) for row in rows])
     return _held(gate, [(row["short_name"], row[gate.metric]) for row in rows])
+
+
+def _kernel_words(gate: Gate, comparison: Comparison, after: set[int]) -> GateResult:
+    """Judge what became of the matches of kernels that are named; what is unknown, as all is of a guess, is not met."""
+    found = [delta for delta in comparison.deltas if after & set(delta.match.after)]
+    if not found:
+        return _not_met(gate, "no such kernel is in both runs")
+    if gate.metric == "outcome" and comparison.comparable.reasons:
+        return _not_comparable(gate, comparison.comparable.reasons)
+    said = [
+        (_names(delta), "unknown" if _is_guess(delta) else str(getattr(delta, gate.metric).value)) for delta in found
+    ]
+    unknown, holds = Outcome.UNKNOWN.value, _OPS[gate.op]
+    broken = [
+        f"{name}: {gate.metric} is {word}"
+        for name, word in said
+        if not holds(word, gate.word) or unknown == word != gate.word
+    ]
+    return GateResult(
+        gate.text, not broken, tuple(broken) or tuple(f"{name}: {gate.metric} is {word}" for name, word in said[:1])
+    )
+
+
+def _is_guess(delta: Delta) -> bool:
+    return delta.match.sureness is Sureness.GUESS
 
 
 def _named(pattern: re.Pattern[str], run: Run) -> list[Row]:
@@ -360,6 +399,7 @@ class Gate:
         metric: what of the subject; "time" where none was named.
         limit_frac: most growth from the run before, or None.
         op, value: comparison and number, where there is no limit.
+        word: what it is compared with in place of a number; "" for a number.
     """
 
     text: str
@@ -369,6 +409,7 @@ class Gate:
     limit_frac: float | None
     op: str
     value: float
+    word: str = ""
 
 
 def parse_gate(text: str) -> Gate:
@@ -383,6 +424,7 @@ def parse_gate(text: str) -> Gate:
     subject = found["subject"] or "kernel"
     metric = found["metric"] or _TIME
     _check(text, subject, metric, has_limit=found["limit"] is not None)
+    _check_word(text, metric if subject == "kernel" else "", found["op"] or "", found["word"])
     try:
         pattern = re.compile(found["pattern"]) if found["pattern"] is not None else None
     except re.error as error:
@@ -395,6 +437,7 @@ def parse_gate(text: str) -> Gate:
         limit_frac=float(found["limit"]) / 100 if found["limit"] else None,
         op=found["op"] or "",
         value=float(found["value"]) if found["value"] else 0.0,
+        word=found["word"] or "",
     )
 
 
@@ -408,7 +451,16 @@ def _check(text: str, subject: str, metric: str, *, has_limit: bool) -> None:
         "run": _RUN_METRICS,
         "time": (_TIME,),
         "step": (_TIME,),
-        "kernel": (_TIME, *numbers_of_groups()),
+        "kernel": (_TIME, *numbers_of_groups(), *_WORDS, "executes(OPCODE)"),
     }[subject]
-    if metric not in known:
+    if metric not in known and not (subject == "kernel" and _EXECUTES.fullmatch(metric)):
         raise GateError(f"{subject} has no {metric!r}; it has {', '.join(known)}", hint=_HINT)
+
+
+def _check_word(text: str, metric: str, op: str, word: str | None) -> None:
+    """Raise a `GateError` where a number is compared with a word, or a word with anything but its kind."""
+    words = _WORDS.get(metric, ())
+    if words and (word not in words or op not in {"==", "!="}):
+        raise GateError(f"{metric} is == or != one of {', '.join(words)}: {text!r}", hint=_HINT)
+    if word is not None and not words:
+        raise GateError(f"not a gate: {text!r}: {word!r} is no number", hint=_HINT)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -23,6 +23,7 @@ from ncuroof.comparison.pairing import is_same_input, is_same_problem, match_by_
 from ncuroof.comparison.run import Run
 from ncuroof.comparison.signatures import numbered, texts_without_versions, with_arguments, without_versions
 from ncuroof.comparison.unprofiled import CountedOnly, only_counted, surely_counted_only
+from ncuroof.comparison.versions import Candidate, candidates, match_versions, work_words
 
 
 class How(str, Enum):
@@ -33,6 +34,7 @@ class How(str, Enum):
     SHAPE = "shape"  # name, launched with another grid or block
     RENAMED = "renamed"  # the name but for numbers at its end, hashes and parameters
     VARIANT = "variant"  # the name but for template arguments and numbers
+    VERSION = "version"  # the words that say what is computed; see `versions`
     PLACE = "place"  # between the same kernels, with about the same work
     FUSED = "fused"  # several kernels before, one after, in the same place
     SPLIT = "split"  # one kernel before, several after, in the same place
@@ -56,12 +58,14 @@ class Match:
         before, after: numbers of groups.
         how: by what.
         sureness: how sure it is.
+        why: what speaks for it, where `how` does not say all.
     """
 
     before: tuple[int, ...]
     after: tuple[int, ...]
     how: How
     sureness: Sureness
+    why: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,7 @@ class Matching:
         added: groups that are in the run after alone; likewise.
         not_recorded_before: groups after that the run before launched, too, and did not profile.
         not_recorded_after: groups before; likewise.
+        candidates: removed and added groups that may belong together; the user can say so.
     """
 
     matches: tuple[Match, ...]
@@ -81,6 +86,7 @@ class Matching:
     added: tuple[int, ...]
     not_recorded_before: tuple[CountedOnly, ...] = ()
     not_recorded_after: tuple[CountedOnly, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,25 +182,45 @@ def match(before: Run, after: Run) -> Matching:
         for number, taken in enumerate(([each.before[0] for each in found], [each.after[0] for each in found])):
             groups[number] = groups[number].filter(~pl.col("group").is_in(taken))
         matches += found
+    matches += _versions(groups, _matched_names(before, matches))
     anchors = {found.before[0]: found.after[0] for found in matches}
+    rows = [{row["group"]: row for row in run.groups.iter_rows(named=True)} for run in (before, after)]
     in_place = [
         run.groups.filter(~pl.col("group").is_in(rest)) for run, rest in zip((before, after), apart, strict=True)
     ]
     for placed in match_by_place(in_place[0], in_place[1], anchors):
         how = _how(len(placed.before), len(placed.after))
         sureness = Sureness.LIKELY if placed.is_same_work else Sureness.GUESS
-        matches.append(Match(placed.before, placed.after, how, sureness))
+        is_one_each = how is How.PLACE
+        why = (work_words(rows[0][placed.before[0]], rows[1][placed.after[0]]),) if is_one_each else ()
+        matches.append(Match(placed.before, placed.after, how, sureness, why))
     old_alone = _alone(before.groups, {group for found in matches for group in found.before}, after.failed)
     new_alone = _alone(after.groups, {group for found in matches for group in found.after}, before.failed)
     not_after = only_counted(before.groups, old_alone, after.unprofiled)
     not_before = only_counted(after.groups, new_alone, before.unprofiled)
+    removed, added = _without(old_alone, not_after), _without(new_alone, not_before)
     return Matching(
         matches=tuple(sorted(matches, key=lambda found: (found.after, found.before))),
-        removed=_without(old_alone, not_after),
-        added=_without(new_alone, not_before),
+        removed=removed,
+        added=added,
         not_recorded_before=not_before,
         not_recorded_after=not_after,
+        candidates=tuple(candidates([rows[0][group] for group in removed], [rows[1][group] for group in added])),
     )
+
+
+def _versions(groups: Sequence[pl.DataFrame], matched: Collection[str]) -> Iterator[Match]:
+    """Yield matches of versions by their names, among the groups that have no match; names that a compiler made say too little."""
+    old, new = (each.filter(~pl.col("is_numbered")).to_dicts() for each in groups)
+    for found in match_versions(old, new, matched):
+        sureness = Sureness.LIKELY if found.is_sure else Sureness.GUESS
+        yield Match((found.old["group"],), (found.new["group"],), How.VERSION, sureness, found.why)
+
+
+def _matched_names(before: Run, matches: Sequence[Match]) -> set[str]:
+    """Return the names before of which the run after has the like."""
+    both = [found.before[0] for found in matches]
+    return set(before.groups.filter(pl.col("group").is_in(both))["name"].drop_nulls())
 
 
 def _apart(before: Run, after: Run) -> tuple[list[int], list[int]]:

@@ -6,7 +6,6 @@ Groups stand in the same place if they are between the same kernels, in the same
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,12 +13,8 @@ from heapq import heapify, heappop, heappush
 
 import polars as pl
 
-from ncuroof.comparison.matched_groups import DRAM_BYTES, FLOP, INSTRUCTIONS, Row, is_other_work, whole_sum
+from ncuroof.comparison.matched_groups import DRAM_BYTES, FLOP, INSTRUCTIONS, Row, whole_sum
 from ncuroof.comparison.rules import load_comparison_rules
-
-_FUNCTION = re.compile(r"(?:void )?(?:\w+::)*(?P<function>[A-Za-z]\w*)(?:<.*>)?(?P<parameters>\(.+\))")
-_WORD = re.compile(r"[A-Z]*[a-z0-9]+|[A-Z0-9]+")
-"""A word of a name, before the next underscore or capital: `transpose` of `transpose_naive` and `transposeNaive`."""
 
 
 def pairs(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
@@ -219,55 +214,32 @@ def _gaps(groups: pl.DataFrame, anchor_by_group: Mapping[int, int]) -> dict[Gap,
 def _within(old: RowList, new: RowList) -> Iterator[Placed]:
     """Yield matches within one gap: one by one where their numbers are equal and the work agrees, else all with all.
 
-    Where neither holds, one does the work of one. What does the work of none is matched where it stands in an NVTX range of the
-    program's own, or is launched as often: a place alone is no evidence.
+    Where neither holds, one does the work of one, and of no other. What does the work of none is matched where it stands in an NVTX
+    range of the program's own, or is launched as often: a place alone is no evidence.
     """
     if len(old) == len(new) and all(_agrees([one], [other]) for one, other in zip(old, new, strict=True)):
         for one, other in zip(old, new, strict=True):
             yield Placed((one["group"],), (other["group"],), is_same_work=True)
         return
     is_same_work = _agrees(old, new)
-    if is_same_work or (_is_marked(old, new) and _may_agree(old, new)) or _are_versions(old, new):
+    if is_same_work or (_is_marked(old, new) and _may_agree(old, new)):
         yield Placed(tuple(row["group"] for row in old), tuple(row["group"] for row in new), is_same_work=is_same_work)
         return
-    left = list(old)
-    for row in new:
-        if (alike := next((other for other in left if _agrees([other], [row])), None)) is not None:
-            left.remove(alike)
-            yield Placed((alike["group"],), (row["group"],), is_same_work=False)  # others may be meant: a guess
-
-
-def _are_versions(old: RowList, new: RowList) -> bool:
-    """Return whether one kernel each may be versions of one another by their names, and do work of the same order.
-
-    Another algorithm may do more or less of it, and not all of it is counted: the additions of atomics are no FLOPs.
-    """
-    flop = [_total(rows, FLOP) for rows in (old, new)]
-    is_one_each = len(old) == len(new) == 1 and old[0]["n_launches"] == new[0]["n_launches"]
-    if not is_one_each or not flop[0] or not flop[1] or is_other_work(flop[1] / flop[0]):
-        return False
-    return _is_version(old[0], new[0])
+    alike = [(one, other) for one in old for other in new if _agrees([one], [other])]
+    n_alike = Counter(each["group"] for each, _ in alike), Counter(each["group"] for _, each in alike)
+    for one, other in alike:
+        if n_alike[0][one["group"]] == n_alike[1][other["group"]] == 1:  # else another may be meant
+            yield Placed((one["group"],), (other["group"],), is_same_work=False)
 
 
 def _is_marked(old: RowList, new: RowList) -> bool:
     """Return whether more than the place speaks for a match.
 
-    That is the program's own range, or of one kernel each, launched as often, that this was more than once, or names that begin
-    with the same word before equal parameters: `transpose_naive(const float *)`, `transposePadded(const float *)`.
+    That is the program's own range, or of one kernel each, launched as often, that this was more than once.
     """
     counts = [row["n_launches"] for row in (*old, *new)]
     is_one_each = len(counts) == 2 and counts[0] == counts[1]
-    return bool(old[0]["range"]) or (is_one_each and (counts[0] > 1 or _is_version(old[0], new[0])))
-
-
-def _is_version(old: Row, new: Row) -> bool:
-    """Return whether two functions have other names that begin with the same word, and equal parameters."""
-    found = [_FUNCTION.fullmatch(row["name"] or "") for row in (old, new)]
-    if None in found:
-        return False
-    functions, parameters = zip(*(match.group("function", "parameters") for match in found if match), strict=True)
-    words = [match[0] if (match := _WORD.match(name)) else name for name in functions]
-    return functions[0] != functions[1] and words[0] == words[1] and parameters[0] == parameters[1]
+    return bool(old[0]["range"]) or (is_one_each and counts[0] > 1)
 
 
 def _may_agree(old: RowList, new: RowList) -> bool:

@@ -42,6 +42,7 @@ class Noise:
         n_standard_errors: a change counts where it exceeds so many standard errors.
         n_launches_to_estimate: from so many launches on their own deviation counts.
         clock_difference_frac: clocks that differ by more make times incomparable.
+        matters_frac: a change that matters: a match of which such a one can be neither seen nor ruled out is ambiguous.
         most_clock_power: unless the times differ by more than the ratio of the clocks to this power.
         least_line_frac: a line whose time changed by a smaller share of the kernel's is not reported.
     """
@@ -52,6 +53,7 @@ class Noise:
     n_standard_errors: float
     n_launches_to_estimate: int
     clock_difference_frac: float
+    matters_frac: float
     most_clock_power: float
     least_line_frac: float
 
@@ -80,6 +82,42 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
+class Names:
+    """Words of kernel names.
+
+    Attributes:
+        version_words: that say how a kernel computes, and not what.
+        of_libraries: in names of libraries' templates: what says nothing of what is computed.
+        synonyms: what was renamed, by its old name.
+    """
+
+    version_words: frozenset[str]
+    of_libraries: frozenset[str]
+    synonyms: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CodeRules:
+    """What counts as a change of the code, and what speaks for another cause where it stayed the same.
+
+    Attributes:
+        least_resource_ratio: registers, bytes and lengths that differ by less are the same.
+        least_opcode_frac: an opcode that has a smaller share of the executed instructions is left out.
+        least_opcode_ratio: an opcode that is executed so many times as often, or as rarely, changed.
+        least_clock_frac: SM clocks that differ by more explain a time.
+        least_traffic_frac: DRAM bytes that differ by more are those of other cache contents, or data.
+        words: what instructions of an opcode do.
+    """
+
+    least_resource_ratio: float
+    least_opcode_frac: float
+    least_opcode_ratio: float
+    least_clock_frac: float
+    least_traffic_frac: float
+    words: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """A quantity whose change can explain a change of time; `profiles/comparison.toml` says how much of it each accounts for.
 
@@ -100,6 +138,7 @@ class Explanation:
         misses: bytes behind a hit rate: without a change of these, hits cost or save nothing.
         through: quantities by which it changes the time.
         unless: quantities of which it only is the consequence.
+        stands_for: a quantity that says it better, where both runs collected that.
         bound_by: limiters of the slower run's kernel that a peak is of: it explains nothing else.
         because: quantities that make it less where they are more, each with its words, and how many blocks it leaves room for.
     """
@@ -118,6 +157,7 @@ class Explanation:
     misses: str | None = None
     through: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
+    stands_for: str = ""
     bound_by: tuple[str, ...] = ()
     because: tuple[tuple[str, str, str], ...] = ()
 
@@ -128,6 +168,8 @@ class ComparisonRules:
 
     noise: Noise
     work: Work
+    names: Names
+    code: CodeRules
     least_part_frac: float
     least_busy_frac: float
     limiting_busy_frac: float
@@ -151,9 +193,12 @@ def load_comparison_rules() -> ComparisonRules:
     """
     with profile_file("comparison.toml") as raw:
         stated = tuple(_stated(entry) for entry in raw["explanation"])
+        names = raw["names"]
         return ComparisonRules(
             Noise(**raw["noise"]),
             Work(**raw["work"]),
+            Names(frozenset(names["version_words"]), frozenset(names["of_libraries"]), names["synonyms"]),
+            CodeRules(**raw["code"]),
             float(raw["least_part_frac"]),
             float(raw["least_busy_frac"]),
             float(raw["limiting_busy_frac"]),

@@ -5,7 +5,7 @@ The counting run of a report says which part of the program it is, and what was 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -20,7 +20,7 @@ from ncuroof.diagnosis import UnprofiledLaunches, Weighting, known_sum, n_launch
 from ncuroof.enums import NAMELESS, Precision
 from ncuroof.errors import SchemaError
 from ncuroof.ingest import RawReport
-from ncuroof.metrics import Measurements
+from ncuroof.metrics import Measurements, code_of
 from ncuroof.metrics.work import whole_flop
 from ncuroof.tables import conform
 
@@ -30,10 +30,15 @@ SAME_LAUNCH = ("name", "workload", "grid", "block", "range")
 COUNTED = "counted_average_ns"
 _WEIGHTS = ("n_represented", "weight", COUNTED)
 _NUMBERS = (
-    "n_launches", "n_recorded", "n_high", "n_medium",
+    "n_launches", "n_recorded", "n_high", "n_medium", "n_instructions",
     "duration_ns", "mean_ns", "deviation_ns", COUNTED, "recoverable_ns", "roof_frac",
 )  # fmt: skip
 """Of groups, besides quantities that may explain a change."""
+
+CODE_COLUMNS = pl.Schema(
+    {"sha256": pl.String(), "n_instructions": pl.Int64(), "is_whole": pl.Boolean(), "opcodes": pl.String()}
+)
+"""What the machine code of a group's launches is, as of CODE; null where they differ in it, or the report does not have it."""
 
 BUILDS: Mapping[float | None, str] = {0.0: "with optimisation", 1.0: "for debugging (nvcc -G)"}
 """How kernels were compiled, by `check.debug_build`."""
@@ -159,7 +164,7 @@ def run_of(
     slowest = max((time for time in wall_times if time.n_steps), key=lambda time: time.duration_ns, default=None)
     sessions = [report.session for report in reports]
     clock = measurements.kernels["sm_clock_hz"].median()
-    groups = launch_groups(kernels, findings)
+    groups = launch_groups(kernels.join(code_of(reports), on="id", how="left", maintain_order="left"), findings)
     counted = counted_of(weighting)
     return Run(
         label=label,
@@ -230,6 +235,7 @@ def launch_groups(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame
             pl.col("n_medium").sum(),
             pl.col(FOUND).get(longest),
             *(pl.col(name).mean() for name in quantities),
+            *_code(kernels, longest),
         )
         .with_columns(
             renamed(pl.col("name")).alias("renamed"),
@@ -260,6 +266,17 @@ def _launches(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.LazyFrame:
             pl.col("n_high", "n_medium").fill_null(0),
         )
     )
+
+
+def _code(kernels: pl.DataFrame, longest: pl.Expr) -> Iterator[pl.Expr]:
+    """Yield CODE_COLUMNS of a group: its code where all launches have the same, and what the longest one executed."""
+    for name, dtype in CODE_COLUMNS.items():
+        if name not in kernels.columns:
+            yield pl.lit(None, dtype).first().alias(name)
+        elif name == "opcodes":
+            yield pl.col(name).get(longest)
+        else:
+            yield pl.when(pl.col("sha256").n_unique() == 1).then(pl.col(name).first()).alias(name)
 
 
 def numbers_of_groups() -> list[str]:

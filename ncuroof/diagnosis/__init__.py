@@ -1,5 +1,6 @@
 """From measurements and roofline to verdicts, findings, and sums over the run."""
 
+from ncuroof.diagnosis.actions import LATE_LAUNCHES, Action, of_step, rank_actions
 from ncuroof.diagnosis.launch_diagnosis import Diagnosis, diagnose, kernel_table
 from ncuroof.diagnosis.potential import Outlook, outlook
 from ncuroof.diagnosis.rules import Rules, load_rules
@@ -11,7 +12,6 @@ from ncuroof.diagnosis.summary import (
     group_launches,
     known_sum,
     n_launches,
-    rank_actions,
     summarise,
     total_work,
     with_weights,
@@ -30,8 +30,10 @@ from ncuroof.diagnosis.weights import (
 )
 
 __all__ = [
+    "LATE_LAUNCHES",
     "LEAST_TIMED_FRAC",
     "UNEVEN",
+    "Action",
     "Diagnosis",
     "Outlook",
     "Rules",
@@ -50,6 +52,7 @@ __all__ = [
     "load_rules",
     "n_launches",
     "of_part",
+    "of_step",
     "outlook",
     "rank_actions",
     "restricted",

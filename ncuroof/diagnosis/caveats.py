@@ -57,7 +57,9 @@ def add_checks(
     checked = judged.with_columns(_facts(measurements))
     for table in tables:
         checked = checked.join(table, on="id", how="left", maintain_order="left")
-    over_tensor_pipe = pl.col("tensor_frac") / pl.when(pl.col("utilisation.tensor") > 0).then("utilisation.tensor") - 1
+    # A path can have a lower peak than its pipe, which its work then fills in part: at the fastest path's peak it takes no longer.
+    at_least = pl.col("tensor_frac") * pl.col("roofline.tensor_path_frac").fill_null(1.0)
+    over_tensor_pipe = at_least / pl.when(pl.col("utilisation.tensor_pipe") > 0).then("utilisation.tensor_pipe") - 1
     return checked.with_columns(
         pl.max_horizontal("check.fp32_over_pipe_frac", "check.fp64_over_pipe_frac", over_tensor_pipe).alias(
             "check.work_over_pipe_frac"
@@ -72,7 +74,6 @@ def _facts(measurements: Measurements) -> list[pl.Expr]:
     slices = [device for device, name in names if is_partial(name)]
     is_slice = pl.col("device").is_in(slices)
     facts = {
-        "failed": pl.col("failed"),
         "damaged_report": pl.col("is_damaged_report"),
         "printed": pl.col("is_printed"),
         "undecided": (pl.col("verdict") == "unknown") & ~pl.col("failed"),

@@ -6,7 +6,7 @@ Advice is addressed to the author of the kernel or to the caller of its library.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
@@ -14,17 +14,12 @@ from typing import Any
 
 import polars as pl
 
+from ncuroof.demand import Fix, read_fix
 from ncuroof.diagnosis.conditions import Condition, read_conditions
 from ncuroof.errors import ProfileError
 from ncuroof.metrics.families import LIBRARY, USER, lineage
 from ncuroof.metrics.formula import Formula, parse
 from ncuroof.metrics.names import matches
-
-DEFAULT = "default"
-"""Key of a finding's gain for limiters without a formula of their own."""
-
-_ROUNDING = 1.001
-"""A gain that exceeds the recoverable time by less than this factor counts as equal."""
 
 _pattern = cache(re.compile)
 
@@ -55,18 +50,14 @@ class Finding:
         any_of: conditions of which at least one must hold; empty for no such requirement.
         name_pattern: regular expression that the kernel's name must match, or None.
         excluded_name_pattern: regular expression that the kernel's name must not match, or None.
-        gain_by_limiter: share of the duration that fixing it saves, by limiter; "default" for all other limiters.
-        gain_basis: what that share assumes.
+        fix: what fixing it removes, from which follows what it saves; None where the counters do not show that.
         instead_of: findings that it replaces where all of them fire, whatever its own conditions; empty for none.
         covers: findings that say the same in general: not listed beside it, which names the limiter where they would.
         waste_by_level: unused bytes that each memory level moved.
-        changes_arithmetic: the fix moves the work under another arithmetic roof.
         lowers_precision: the fix is another type, which computes fewer digits.
-        relieves_both_sides: its instructions count on both sides, so fixing it relieves both.
-        removes_work: the fix removes work of all kinds, so no unit's present utilisation bounds the gain.
-        removes_launch: the fix removes the whole launch.
         needs_more_work: the gain is per unit of work: it takes more work per launch, or the same work in smaller blocks. Launch
             overhead, which more work per launch outweighs, does not bound it.
+        is_roof: it says that a unit is at its roof: before findings that save next to nothing.
         rank: where it stands among the findings of a kernel; one that removes the whole launch stands first unless it overrides.
         severity: used where the gain is unknown.
         advice: what to do, by the kernel's family and what else is known of the kernel.
@@ -83,45 +74,23 @@ class Finding:
     any_of: tuple[Condition, ...]
     name_pattern: str | None
     excluded_name_pattern: str | None
-    gain_by_limiter: Mapping[str, Formula]
-    gain_basis: str | None
+    fix: Fix | None
     instead_of: tuple[str, ...]
     covers: tuple[str, ...]
     waste_by_level: Mapping[str, Formula]
-    changes_arithmetic: bool
     lowers_precision: bool
-    relieves_both_sides: bool
-    removes_work: bool
-    removes_launch: bool
     needs_more_work: bool
+    is_roof: bool
     rank: Rank
     severity: str
     advice: Advice
     lines: tuple[str, ...]
     evidence: tuple[str, ...]
 
-    def basis(self, kernel: Mapping[str, Any], gain_ns: float | None, label: Callable[[str], str]) -> str | None:
-        """Return what a kernel's gain assumes, which uncollected quantities could bound it, and if it exceeds the recoverable time.
-
-        Args:
-            kernel: its quantities, `limiter` and `recoverable_ns`.
-            gain_ns: None without a gain; the basis is then None too.
-            label: returns the label of a quantity for people.
-        """
-        if gain_ns is None:
-            return None
-        formula = self.gain_by_limiter.get(kernel["limiter"]) or self.gain_by_limiter[DEFAULT]
-        unknown = sorted(label(name) for name in formula.quantities if kernel[name] is None)
-        recoverable_ns = kernel["recoverable_ns"]
-        is_beyond = recoverable_ns is not None and gain_ns > recoverable_ns * _ROUNDING
-        parts = (
-            self.gain_basis,
-            f"not bounded by what was not collected: {', '.join(unknown)}" if unknown else None,
-            "more than the time above the roofline, because the change lowers the roofline time itself"
-            if is_beyond
-            else None,
-        )
-        return "; ".join(filter(None, parts))
+    @property
+    def removes_launch(self) -> bool:
+        """Whether the fix removes the whole launch."""
+        return self.fix is not None and self.fix.launch is not None
 
 
 def read_finding(name: str, entry: Mapping[str, Any]) -> Finding:
@@ -145,17 +114,13 @@ def read_finding(name: str, entry: Mapping[str, Any]) -> Finding:
         any_of=read_conditions(entry.get("when_any", ())),
         name_pattern=entry.get("name"),
         excluded_name_pattern=entry.get("not_name"),
-        gain_by_limiter={key: parse(text) for key, text in entry.get("gain", {}).items() if text},
-        gain_basis=entry.get("gain_basis"),
+        fix=read_fix(entry),
         instead_of=tuple(entry.get("instead_of", ())),
         covers=tuple(entry.get("covers", ())),
         waste_by_level={level: parse(text) for level, text in entry.get("waste_bytes", {}).items()},
-        changes_arithmetic=entry.get("changes_arithmetic", False),
         lowers_precision=entry.get("lowers_precision", False),
-        relieves_both_sides=entry.get("relieves_both_sides", False),
-        removes_work=entry.get("removes_work", False),
-        removes_launch=entry.get("removes_launch", False),
         needs_more_work=entry.get("needs_more_work", False),
+        is_roof=entry.get("is_roof", False),
         rank=_rank(entry.get("rank", Rank.CAUSE.value)),
         severity=entry.get("severity", "medium"),
         advice=Advice(by_family, variants, asks_to_collect=entry.get("asks_to_collect", False)),

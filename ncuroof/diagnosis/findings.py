@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import polars as pl
 
+from ncuroof.demand import SAVINGS, gain, with_savings
 from ncuroof.diagnosis.conditions import all_hold
-from ncuroof.diagnosis.finding import DEFAULT, Finding, Rank
+from ncuroof.diagnosis.finding import Finding, Rank
 from ncuroof.diagnosis.rules import LatencyCause, Rules
 from ncuroof.enums import Verdict
 from ncuroof.metrics.formula import Formula
@@ -24,17 +25,29 @@ _WORTH, _IS_LARGEST = "worth_ns", "is_largest"
 _PLACES = {Rank.OVERRIDES: 0, Rank.FIRST: 1, Rank.CAUSE: 3, Rank.GENERAL: 4}
 """What orders the findings of a kernel, lowest first, by their rank."""
 
+_BESIDE = "verdict_beside"
+"""The verdict on the other side of a threshold that a kernel is near."""
+
 _NAMES_LIMITER = 2
-"""Place of the cause that names a latency-bound kernel's limiter: before the other causes."""
+"""Place of the cause that names a latency-bound kernel's limiter, where it is not known what that saves: before the others."""
 
 NAMED_GAIN = "limiter.latency_gain_frac"
 """Share of the duration that fixing the cause named by a latency-bound kernel's limiter saves at most; null where not known."""
 
-_TIE = 0.99
-"""Gains of at least this share of the largest one are no smaller (a choice): both are bounds, often of the same headroom."""
+_IS_ROOF, _SMALL, _BEHIND_ROOF, _AFTER = "is_roof", "small_ns", "is_behind_roof", "is_after_roof"
+_RANKED = pl.Schema(
+    {
+        **FINDINGS,
+        _RANK: pl.Int32(),
+        _OF_LIMITER: pl.Boolean(),
+        _IS_ROOF: pl.Boolean(),
+        _SMALL: pl.Float64(),
+    }
+)
+"""Columns of the table from which the order of the findings is made."""
 
-_MOST, _WORKING = "most.{}.{}", "scheduler.working_frac"
-"""Upper bound of gains, a column per (relieves_both_sides, changes_arithmetic); and share of the time in which blocks can run."""
+_TIE = 0.99
+"""Savings of at least this share of the largest one are no smaller (a choice): both often have the same headroom."""
 
 
 def add_firing(quantities: pl.DataFrame, findings: Iterable[Finding]) -> pl.DataFrame:
@@ -44,6 +57,8 @@ def add_firing(quantities: pl.DataFrame, findings: Iterable[Finding]) -> pl.Data
     one fires and they do not.
     """
     findings = tuple(findings)
+    if _BESIDE not in quantities.columns:
+        quantities = quantities.with_columns(pl.lit(None, pl.String).alias(_BESIDE))
     fires = {finding.id: _fires(finding) for finding in findings}
     for finding in findings:
         if finding.instead_of and fires.keys() >= set(finding.instead_of):
@@ -63,11 +78,15 @@ def add_latency_limiter(judged: pl.DataFrame, rules: Rules) -> pl.DataFrame:
         judged: one row per kernel: quantities, `verdict`, and the columns of `add_firing`.
         rules: the rules to apply.
     """
-    known = frozenset(judged.columns)
+    known, fired = frozenset(judged.columns), _fired(judged, rules)
     places = range(len(rules.latency_causes))
+    gains = [_gain_of(cause, rules, known, fired) for cause in rules.latency_causes]
     causes = judged.select(
-        *(_gain_of(cause, rules, known).alias(f"gain.{place}") for place, cause in enumerate(rules.latency_causes)),
-        *(_weight_of(cause, rules, known).alias(f"weight.{place}") for place, cause in enumerate(rules.latency_causes)),
+        *(gain.alias(f"gain.{place}") for place, gain in enumerate(gains)),
+        *(
+            _at_most(gain, [_value(cause.first_step, known)]).alias(f"weight.{place}")
+            for place, (gain, cause) in enumerate(zip(gains, rules.latency_causes, strict=True))
+        ),
         *(_limiter_of(cause, rules).alias(f"limiter.{place}") for place, cause in enumerate(rules.latency_causes)),
         least=pl.when(pl.col("limiter.stall").is_null()).then(rules.least_without_stalls).otherwise(0),
     ).with_columns(pl.max_horizontal(f"weight.{place}" for place in places).alias("weight.most"))
@@ -85,62 +104,83 @@ def _named(place: int, outweighs_earlier: float) -> pl.Expr:
 
 
 def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
-    """Return FINDINGS, kernel by kernel, by rank and then by gain.
+    """Return FINDINGS, kernel by kernel, by rank and then by what is expected to be saved.
 
-    Ranks: findings that override the rest, those that stand first, the one that names a latency-bound kernel's limiter, other
-    causes, general findings. Of equal gains, and of findings without one, those about the kernel's limiter come first. Where a
-    finding overrides the rest, no finding of the kernel has a gain, but they stay in this order.
+    Ranks: findings that override the rest, those that stand first, causes, general findings. What saves most heads the causes; the
+    one that names a latency-bound kernel's limiter does where what it saves is not known. Of equal gains, and of findings without
+    one, those about the limiter come first. Where a unit is at its roof, that comes before findings that save next to nothing.
+    Where a finding overrides the rest, no finding of the kernel has a gain, but they stay in this order.
 
     Args:
         diagnosed: one row per kernel: quantities, `verdict`, `limiter`, and the columns of `add_firing`.
         rules: the rules to apply.
     """
-    fired = diagnosed.select(pl.col(f"fires.{name}").any() for name in rules.findings).row(0)
-    findings = [finding for finding, is_any in zip(rules.findings.values(), fired, strict=True) if is_any]
-    kinds = {(finding.relieves_both_sides, finding.changes_arithmetic) for finding in findings}
-    mosts = [_most(*kind).alias(_MOST.format(*kind)) for kind in kinds]
-    rows = diagnosed.with_columns(mosts).lazy()
-    parts = [_rows(rows, finding, rules, frozenset(diagnosed.columns)) for finding in findings]
-    table = pl.concat(parts) if parts else pl.LazyFrame(schema={**FINDINGS, _RANK: pl.Int32, _OF_LIMITER: pl.Boolean})
+    rows, known = diagnosed.lazy(), frozenset(diagnosed.columns)
+    parts = [_rows(rows, rules.findings[name], rules, known) for name in _fired(diagnosed, rules)]
+    table = pl.concat(parts) if parts else pl.LazyFrame(schema=_RANKED)
     ranked = table.with_columns(_outweighing(rules).alias(_RANK))
-    order = {"id": False, _RANK: False, "gain_ns": True, _OF_LIMITER: True}
-    ordered = ranked.sort(*order, descending=list(order.values()), nulls_last=True, maintain_order=True)
+    has_roof = pl.col(_IS_ROOF).any().over("id")
+    is_small = ~(pl.col("expected_ns") >= pl.col(_SMALL)).fill_null(value=False)
+    is_ranked = pl.col(_RANK).is_in([_PLACES[Rank.OVERRIDES], _PLACES[Rank.FIRST]])
+    ranked = ranked.with_columns((has_roof & is_small & ~is_ranked).alias(_BEHIND_ROOF))
+    # At a roof: what saves much, then the roof itself, then the rest in its own order.
+    order = {"id": False, _BEHIND_ROOF: False, _RANK: False, "expected_ns": True, _OF_LIMITER: True}
+    order_at_roof = (pl.when(_BEHIND_ROOF).then(~pl.col(_IS_ROOF))).fill_null(value=False).alias(_AFTER)
+    keys = list(order)
+    keys.insert(2, _AFTER)
+    ordered = ranked.with_columns(order_at_roof).sort(
+        *keys, descending=[order.get(key, False) for key in keys], nulls_last=True, maintain_order=True
+    )
     is_overridden = (pl.col(_RANK) == _PLACES[Rank.OVERRIDES]).any().over("id")
-    with_valid_gains = ordered.with_columns(pl.when(~is_overridden).then("gain_ns"))
-    return _tell_most_worth(with_valid_gains).pipe(conform, FINDINGS).collect()
+    said = [*map(_in_ns, SAVINGS), "limit"]
+    with_valid_savings = ordered.with_columns(pl.when(~is_overridden).then(pl.col(name)) for name in said)
+    return _tell_most_worth(with_valid_savings).pipe(conform, FINDINGS).collect()
+
+
+def _in_ns(share: str) -> str:
+    """Return the name of a share of the duration as a time."""
+    return share.removesuffix("_frac") + "_ns"
+
+
+def _fired(judged: pl.DataFrame, rules: Rules) -> list[str]:
+    """Return the findings that fire for any kernel."""
+    fired = judged.select(pl.col(f"fires.{name}").any() for name in rules.findings).row(0)
+    return [name for name, is_any in zip(rules.findings, fired, strict=True) if is_any]
 
 
 def _outweighing(rules: Rules) -> pl.Expr:
-    """Return the ranks by what findings save.
+    """Return the ranks by what findings are expected to save.
 
     A general finding that saves far more (`Rules.outweighs`) than any cause of the kernel ranks as a cause; a cause that is not the
     best one, and saves far less than a general finding, ranks as general.
     """
     cause, general = _PLACES[Rank.CAUSE], _PLACES[Rank.GENERAL]
-    is_general, gain = pl.col(_RANK) == general, pl.col("gain_ns")
-    best_cause_ns, best_general_ns = (gain.filter(which).max().over("id") for which in (~is_general, is_general))
-    outweighs = is_general & (gain > rules.outweighs * best_cause_ns)
-    is_outweighed = (pl.col(_RANK) == cause) & (gain < best_cause_ns) & (rules.outweighs * gain < best_general_ns)
+    is_general, expected = pl.col(_RANK) == general, pl.col("expected_ns")
+    best_cause_ns, best_general_ns = (expected.filter(which).max().over("id") for which in (~is_general, is_general))
+    outweighs = is_general & (expected > rules.outweighs * best_cause_ns)
+    is_outweighed = (
+        (pl.col(_RANK) == cause) & (expected < best_cause_ns) & (rules.outweighs * expected < best_general_ns)
+    )
     return pl.when(outweighs).then(cause).when(is_outweighed).then(general).otherwise(_RANK)
 
 
 def _tell_most_worth(findings: pl.LazyFrame) -> pl.LazyFrame:
-    """Add `is_most_worth`: the cause with the kernel's largest gain, or the general finding where no cause has a gain.
+    """Add `is_most_worth`: the cause that is expected to save most, or the general finding where no cause saves anything.
 
-    Of gains that are about the same (`_TIE`), that of the finding listed first counts, which names the limiter if one does.
+    Of savings that are about the same (`_TIE`), that of the finding listed first counts, which names the limiter if one does.
 
-    General findings (relieve a busy unit, whatever the cause) have the larger upper bound in most kernels, yet are the second thing
-    to do. A kernel with a finding that stands first and has no gain has none that is most worth: its results, or the input it was
-    profiled with, are in doubt, and what is computed has to be right before it is made faster. Each window over a kernel is a step
-    of its own: polars 1.30 cannot nest them.
+    General findings (relieve a busy unit, whatever the cause) are the second thing to do. A kernel with a finding that stands first
+    and has no gain has none that is most worth: its results, or the input it was profiled with, are in doubt, and what is computed
+    has to be right before it is made faster. Each window over a kernel is a step of its own: polars 1.30 cannot nest them.
     """
-    is_in_doubt = ((pl.col(_RANK) == _PLACES[Rank.FIRST]) & pl.col("gain_ns").is_null()).any().over("id")
+    is_in_doubt = ((pl.col(_RANK) == _PLACES[Rank.FIRST]) & pl.col("expected_ns").is_null()).any().over("id")
     is_cause = pl.col(_RANK) != _PLACES[Rank.GENERAL]
-    has_cause = (is_cause & pl.col("gain_ns").is_not_null()).any().over("id")
+    has_cause = (is_cause & pl.col("expected_ns").is_not_null()).any().over("id")
     is_largest = (pl.col(_WORTH) >= _TIE * pl.col(_WORTH).max().over("id")).fill_null(value=False)
     is_first = pl.col(_IS_LARGEST).cum_sum().over("id") == 1
+    is_counted = (is_cause | ~has_cause) & ~is_in_doubt & ~pl.col(_BEHIND_ROOF)
     return (
-        findings.with_columns(pl.when((is_cause | ~has_cause) & ~is_in_doubt).then("gain_ns").alias(_WORTH))
+        findings.with_columns(pl.when(is_counted).then("expected_ns").alias(_WORTH))
         .with_columns(is_largest.alias(_IS_LARGEST))
         .with_columns((pl.col(_IS_LARGEST) & is_first).alias("is_most_worth"))
     )
@@ -157,7 +197,9 @@ def _fires(finding: Finding) -> pl.Expr:
 
 def _applies(finding: Finding) -> pl.Expr:
     """Return whether a finding is for the verdict; one that saves the whole launch needs a duration, which a failed one lacks."""
-    applies = pl.col("verdict").is_in(finding.verdicts)
+    applies = pl.any_horizontal(
+        pl.col(name).is_in(finding.verdicts).fill_null(value=False) for name in ("verdict", _BESIDE)
+    )
     is_timed = (pl.col("duration_ns") > 0).fill_null(value=False)
     return applies & is_timed if finding.removes_launch else applies
 
@@ -168,28 +210,14 @@ def _limiter_of(cause: LatencyCause, rules: Rules) -> pl.Expr:
     return pl.when(fires).then(name)
 
 
-def _gain_of(cause: LatencyCause, rules: Rules, known: frozenset[str]) -> pl.Expr:
+def _gain_of(cause: LatencyCause, rules: Rules, known: frozenset[str], fired: Collection[str]) -> pl.Expr:
     """Return the share of the duration that fixing a cause saves at most; null where it does not fire, or its gain is unknown."""
     gains = [
-        pl.when(pl.col(f"fires.{member.id}") & _names(member, cause)).then(
-            _at_most(_value(member.gain_by_limiter.get(DEFAULT), known), _of_launch(member))
-        )
+        pl.when(pl.col(f"fires.{member.id}") & _names(member, cause)).then(gain(member.fix, known))
         for member in rules.members(cause)
+        if member.fix is not None and member.id in fired
     ]
-    return _at_most(pl.max_horizontal(gains), [1 - pl.col("roofline.min_time_frac")])
-
-
-def _weight_of(cause: LatencyCause, rules: Rules, known: frozenset[str]) -> pl.Expr:
-    """Return the share of the duration by which a cause is compared with others: its gain, or its first step where that is less."""
-    return _at_most(_gain_of(cause, rules, known), [_value(cause.first_step, known)])
-
-
-def _of_launch(finding: Finding) -> list[pl.Expr]:
-    """Return the share of the time in which blocks can run, which bounds a gain: launch overhead stays as it is.
-
-    More work per launch spreads that overhead over more work, so that it does not bound a gain per unit of work.
-    """
-    return [] if finding.needs_more_work else [pl.col(_WORKING)]
+    return pl.max_horizontal(gains) if gains else pl.lit(None, pl.Float64)
 
 
 def _at_most(gain: pl.Expr, bounds: Sequence[pl.Expr]) -> pl.Expr:
@@ -213,19 +241,36 @@ def _rows(diagnosed: pl.LazyFrame, finding: Finding, rules: Rules, known: frozen
         f"fires.{finding.id}", *(~pl.col(f"fires.{name}") for name in _covering(finding, rules))
     )
     if finding.limiters:
-        is_found = is_found & (pl.col("limiter").is_in(finding.limiters) | _any_cause(finding, rules))
-    found = diagnosed.filter(is_found).with_columns(_gain_frac(finding, known).alias("gain_frac"))
+        applies = pl.col("limiter").is_in(finding.limiters) | _any_cause(finding, rules) | _is_undecided()
+        is_found = is_found & applies
+    found = _with_savings(diagnosed.filter(is_found), finding, known)
     is_worth_telling = pl.col("gain_frac").is_null() | (pl.col("gain_frac") >= rules.severity["least"])
     return found.filter(is_worth_telling).select(
         "id",
         pl.lit(finding.id).alias("finding"),
         _severity(finding, rules).alias("severity"),
-        (pl.col("gain_frac") * pl.col("duration_ns")).alias("gain_ns"),
+        *((pl.col(name) * pl.col("duration_ns")).alias(_in_ns(name)) for name in SAVINGS),
+        "limit",
         pl.struct(_value(finding.waste_by_level.get(level), known).alias(level) for level in WASTE_LEVELS).alias(
             "waste_bytes"
         ),
         _rank(finding, rules).alias(_RANK),
+        pl.lit(finding.is_roof).alias(_IS_ROOF),
+        (rules.severity["medium"] * pl.col("duration_ns")).alias(_SMALL),
         pl.col("limiter").is_in(finding.limiters).alias(_OF_LIMITER),
+    )
+
+
+def _with_savings(found: pl.LazyFrame, finding: Finding, known: frozenset[str]) -> pl.LazyFrame:
+    """Add what fixing a finding saves, as shares of the duration, and what limits the kernel then; null where not stated."""
+    if finding.fix is None:
+        unknown = (pl.lit(None, pl.Float64).alias(name) for name in SAVINGS)
+        return found.with_columns(*unknown, pl.lit(None, pl.String).alias("limit"))
+    # What a launch takes is known whatever bounds it; how much of it the rest costs is not, where nothing bounds it.
+    is_undecided = pl.lit(value=False) if finding.removes_launch else _is_undecided()
+    is_stated = ~(finding.advice.is_without_gain() | is_undecided)
+    return with_savings(found, finding.fix, known).with_columns(
+        pl.when(is_stated).then(pl.col(name)) for name in (*SAVINGS, "limit")
     )
 
 
@@ -237,8 +282,14 @@ def _rank(finding: Finding, rules: Rules) -> pl.Expr:
     groups = {finding.group, *(rules.findings[name].group for name in finding.covers)}
     names = {cause.limiter for cause in rules.latency_causes if cause.finding in groups}
     limiters = _reasons(finding) if _STALL in names else sorted(names)
-    names_limiter = (pl.col("verdict") == Verdict.LATENCY.value) & pl.col("limiter").is_in(limiters)
+    is_unknown = pl.col("expected_frac").is_null()
+    names_limiter = (pl.col("verdict") == Verdict.LATENCY.value) & pl.col("limiter").is_in(limiters) & is_unknown
     return pl.when(names_limiter).then(_NAMES_LIMITER).otherwise(_PLACES[rank]).cast(pl.Int32)
+
+
+def _is_undecided() -> pl.Expr:
+    """Return whether a kernel has no verdict: what was counted is stated all the same, and not what it costs."""
+    return pl.col("verdict") == Verdict.UNKNOWN.value
 
 
 def _covering(finding: Finding, rules: Rules) -> list[str]:
@@ -251,59 +302,6 @@ def _any_cause(finding: Finding, rules: Rules) -> pl.Expr:
     causes = {cause.limiter for cause in rules.latency_causes}
     is_for_latency = bool(causes & set(finding.limiters))
     return (pl.col("verdict") == Verdict.LATENCY.value) & pl.lit(is_for_latency)
-
-
-def _gain_frac(finding: Finding, known: frozenset[str]) -> pl.Expr:
-    """Return the share of the duration that fixing the cause saves: its formula, capped at what can be saved at all."""
-    by_limiter = dict(finding.gain_by_limiter)
-    gain = _value(by_limiter.pop(DEFAULT, None), known)
-    for limiter, formula in by_limiter.items():
-        gain = pl.when(pl.col("limiter") == limiter).then(_value(formula, known)).otherwise(gain)
-    if finding.removes_launch:
-        return gain
-    if any(variant.without_gain for variant in finding.advice.variants):
-        gain = pl.when(~finding.advice.is_without_gain()).then(gain)
-    kind = finding.relieves_both_sides, finding.changes_arithmetic
-    wasted = finding.waste_by_level.get("dram")
-    saved = _value(wasted, known) / pl.col("traffic_bytes.dram")
-    most = pl.col(_MOST.format(*kind)) if wasted is None else _most(*kind, saved)
-    bounds = _of_launch(finding) if finding.removes_work else [*_of_launch(finding), most]
-    return _at_most(gain.clip(lower_bound=0), bounds)
-
-
-def _most(relieves_both_sides: bool, changes_arithmetic: bool, saved: pl.Expr | None = None) -> pl.Expr:
-    """Return the largest share of the duration that fixing a cause of some kind can save.
-
-    The time cannot fall below what keeps the other side busy, which then becomes the limit, unless the cause counts on both sides.
-    For a balanced kernel that is the less busy side. Nor can it fall below the roofline time, unless the fix moves the roofline:
-    fewer bytes where DRAM is the limiter, or other arithmetic.
-
-    Args:
-        relieves_both_sides: the cause counts on both sides.
-        changes_arithmetic: the fix moves the work under another arithmetic roof.
-        saved: share of the DRAM bytes that the fix saves; it lowers the roofline time until the SMs are the limit.
-    """
-    memory, compute = (_busy(side, units) for side, units in (("memory", MEMORY_UNITS), ("compute", COMPUTE_UNITS)))
-    other_side = pl.when(pl.lit(not relieves_both_sides)).then(
-        pl.when(pl.col("verdict") == Verdict.MEMORY.value)
-        .then(compute)
-        .when(pl.col("verdict") == Verdict.COMPUTE.value)
-        .then(memory)
-        .when(pl.col("verdict") == Verdict.BALANCED.value)
-        .then(pl.min_horizontal(memory, compute))
-    )
-    least = pl.col("roofline.min_time_frac")
-    if saved is not None:
-        of_sms = pl.min_horizontal(least, pl.col("utilisation.compute").fill_null(1))
-        least = pl.max_horizontal(of_sms, least * (1 - saved.fill_null(0)))
-    roofline = pl.when(pl.lit(not changes_arithmetic) & pl.col("limiter").ne_missing("dram")).then(least)
-    return (1 - pl.max_horizontal(other_side, roofline)).clip(lower_bound=0)
-
-
-def _busy(side: str, units: Sequence[str]) -> pl.Expr:
-    """Return the utilisation of a side: its total, or that of its busiest known unit in reports without the total."""
-    total = "utilisation.memory_side" if side == "memory" else f"utilisation.{side}"
-    return pl.coalesce(total, pl.max_horizontal(f"utilisation.{unit}" for unit in units))
 
 
 def _value(formula: Formula | None, known: frozenset[str]) -> pl.Expr:

@@ -10,21 +10,28 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from ncuroof.demand import with_demand
 from ncuroof.diagnosis.caveats import add_checks, caveats
 from ncuroof.diagnosis.counted_times import usual_times
 from ncuroof.diagnosis.findings import COMPUTE_UNITS, MEMORY_UNITS, add_firing, add_latency_limiter, collect_findings
 from ncuroof.diagnosis.rules import Node, Rules, load_rules
 from ncuroof.diagnosis.summary import with_weights
-from ncuroof.diagnosis.tree import nearest_flips, walk_tree
+from ncuroof.diagnosis.tree import nearest_flips, of_equal_launches, walk_tree
 from ncuroof.diagnosis.weights import UNEVEN
 from ncuroof.enums import Confidence, MemoryLevel, Verdict
 from ncuroof.metrics import NEAR_FRAC, Catalogue, Measurements, Quantity, largest, load_catalogue, precisions
 from ncuroof.roofline import LEAST_UNCOUNTED_FRAC, Roofline
 from ncuroof.tables import FINDINGS, FLIPS, MISSING, PATH, VERDICTS, check, conform
 
-_TENSOR = "tensor"
+_TENSOR, _BUSY = "tensor", "busy_enough"
+_BUSY_FROM, _L1_IN_FULL = 0.6, 0.85
+"""From where the tree calls a unit busy, and from where L1 counts in full by a part that no breakdown lists (`l1_beyond`)."""
+
 _SAME = 0.0005
 """Largest difference of two utilisations that are the same number: ncu prints 0.0001, and passes differ by about as much."""
+
+_AT_LEAST = {"dram": ("utilisation.dram_at_least",)}
+"""By unit: what is known of its utilisation where the whole is not."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,14 +63,19 @@ def diagnose(measurements: Measurements, roofline: Roofline, weights: pl.DataFra
     """
     rules = load_rules()
     usual = usual_times(measurements.kernels, weights, rules.caveats[UNEVEN])
-    quantities = measurements.kernels.hstack(roofline.bounds.drop("id")).with_columns(usual)
-    verdicts, path = walk_tree(quantities, rules.nodes)
-    judged = quantities.with_columns(verdicts).join(
+    failed = pl.col("failed").cast(pl.Float64).alias("check.failed")
+    quantities = measurements.kernels.hstack(roofline.bounds.drop("id")).with_columns(usual, failed)
+    shared = of_equal_launches(quantities)
+    verdicts, path = walk_tree(shared, rules.nodes)
+    judged = shared.with_columns(verdicts).join(
         _decisions(path, rules.nodes), on="id", how="left", maintain_order="left"
     )
-    judged = add_firing(judged.with_columns(_both_sides()), rules.findings.values()).with_columns(verdicts)
+    judged = add_firing(judged.with_columns(_both_sides(), _beside()), rules.findings.values()).with_columns(verdicts)
+    judged = with_demand(judged)
     judged = add_latency_limiter(judged, rules).with_columns(_limiter().alias("limiter"))
-    judged = add_checks(judged, measurements, roofline, weights).with_columns(caveats(rules.caveats).alias("caveats"))
+    own = judged.with_columns(quantities.get_columns())
+    checked = add_checks(own, measurements, roofline, weights).with_columns(caveats(rules.caveats).alias("caveats"))
+    judged = judged.hstack(checked.select(pl.exclude(judged.columns)))
     verdict_table = judged.select("id", "verdict", "limiter", _confidence(rules).alias("confidence"), "caveats").pipe(
         conform, VERDICTS
     )
@@ -74,6 +86,27 @@ def diagnose(measurements: Measurements, roofline: Roofline, weights: pl.DataFra
         findings=check(collect_findings(judged, rules), FINDINGS, table="FINDINGS"),
         missing=check(_missing(judged, measurements.work, rules, load_catalogue()), MISSING, table="MISSING"),
     )
+
+
+def _beside() -> pl.Expr:
+    """Return the verdict on the other side of the threshold for a busy unit, where a kernel is near it; else null.
+
+    What is said of either verdict is said of such a kernel; what limits it bounds what each finding saves.
+    """
+    is_busy = pl.col("verdict").is_in([Verdict.MEMORY.value, Verdict.COMPUTE.value, Verdict.BALANCED.value])
+    side = pl.when(pl.col("utilisation.lead") >= 0).then(pl.lit(Verdict.MEMORY.value))
+    other = (
+        pl.when(is_busy)
+        .then(pl.lit(Verdict.LATENCY.value))
+        .when(pl.col("verdict") == Verdict.LATENCY.value)
+        .then(side.otherwise(pl.lit(Verdict.COMPUTE.value)))
+    )
+    by_part = (
+        (pl.col("check.l1_throughput_frac") < _L1_IN_FULL)
+        & (pl.col("utilisation.l1_beyond") == pl.col("utilisation.busiest"))
+        & (pl.max_horizontal("utilisation.memory", "utilisation.compute_side") < _BUSY_FROM)
+    )
+    return pl.when(pl.col("is_near_busy") | by_part.fill_null(value=False)).then(other).alias("verdict_beside")
 
 
 def _limiter() -> pl.Expr:
@@ -90,7 +123,9 @@ def _limiter() -> pl.Expr:
         _busiest_of(MEMORY_UNITS, "utilisation.memory_side", _from_roofline()),
     )
     pipe = pl.coalesce(
-        "limiter.compute", _busiest_of(COMPUTE_UNITS, "utilisation.compute", pl.col("dominant_precision"))
+        _is_beyond_compute(),
+        "limiter.compute",
+        _busiest_of(COMPUTE_UNITS, "utilisation.compute_side", pl.col("dominant_precision")),
     )
     is_integer = (pipe == "fp32") & pl.col("fires.integer_multiply_adds")
     compute = pl.when(is_integer).then(pl.lit("integer_fma")).otherwise(pipe)
@@ -110,7 +145,7 @@ def _limiter() -> pl.Expr:
 
 def _busiest_of(units: Sequence[str], total: str, without_total: pl.Expr) -> pl.Expr:
     """Return a side's busiest known unit; null where it is far below the side's total: then an unknown unit is the busiest."""
-    utilisations = {unit: pl.col(f"utilisation.{unit}") for unit in units}
+    utilisations = {unit: pl.coalesce(f"utilisation.{unit}", *_AT_LEAST.get(unit, ())) for unit in units}
     is_near = pl.max_horizontal(utilisations.values()) >= pl.col(total) - NEAR_FRAC
     by_name = pl.when(pl.col(total).is_null() | is_near).then(largest(utilisations))
     return pl.coalesce(by_name, pl.when(pl.col(total).is_null()).then(without_total))
@@ -120,6 +155,12 @@ def _is_not_among_units() -> pl.Expr:
     """Return DRAM where its utilisation was not measured and no other unit is busy: its intensity gave the verdict; else null."""
     is_not_known = pl.col("utilisation.busiest").is_null() & (pl.col("utilisation.unmeasured_dram") > 0)
     return pl.when(is_not_known).then(pl.lit("dram"))
+
+
+def _is_beyond_compute() -> pl.Expr:
+    """Return the tensor cores where the paths that the kernel uses are nearer their peak than the total of the SMs; else null."""
+    is_beyond = pl.col("utilisation.compute_side") > pl.col("utilisation.compute") + _SAME
+    return pl.when(is_beyond).then(pl.lit(_TENSOR))
 
 
 def _is_named() -> pl.Expr:
@@ -143,14 +184,16 @@ def _from_roofline() -> pl.Expr:
 
 
 def _decisions(path: pl.DataFrame, nodes: Sequence[Node]) -> pl.DataFrame:
-    """Return whether each kernel's path passes a node near its threshold, and three of its decisions.
+    """Return whether each kernel's path passes a node near its threshold, the one for a busy unit too, and three of its decisions.
 
     `is_by_known_units`, `is_by_intensity`: these decided in place of Speed of Light's totals. `is_one_pipe`: memory instructions
     keep both sides busy.
     """
     near_frac = pl.col("node").replace_strict({node.id: node.near_frac for node in nodes}, return_dtype=pl.Float64)
+    is_near = pl.col("margin_frac") < near_frac
     return path.group_by("id").agg(
-        (pl.col("margin_frac") < near_frac).any().alias("is_near"),
+        is_near.any().alias("is_near"),
+        (is_near & (pl.col("node") == _BUSY)).any().alias("is_near_busy"),
         pl.any_horizontal(
             _is_known("known_memory_leads"), _is_answered("main_units_known"), _is_answered("dram_busy")
         ).alias("is_by_known_units"),

@@ -15,7 +15,7 @@ from ncuroof.diagnosis.finding import Rank
 from ncuroof.diagnosis.rules import load_rules
 from ncuroof.diagnosis.weights import UNEVEN
 from ncuroof.enums import Verdict
-from ncuroof.tables import ACTIONS, BOUNDS, BREAKDOWN_KINDS, BREAKDOWNS, GROUPS, KERNELS, TOTALS, WORK, check, conform
+from ncuroof.tables import BOUNDS, BREAKDOWN_KINDS, BREAKDOWNS, GROUPS, KERNELS, TOTALS, WORK, check, conform
 
 _NS_PER_S = 1e9
 
@@ -172,27 +172,6 @@ def group_launches(
         )
         .sort("recoverable_ns", "duration_ns", descending=True, nulls_last=True, maintain_order=True)
         .pipe(conform, GROUPS)
-    )
-
-
-def rank_actions(findings: pl.DataFrame, duration_ns: float | None, weights: pl.DataFrame) -> pl.DataFrame:
-    """Return ACTIONS: what to do over the whole run, the largest gain first.
-
-    Gains of the same launch overlap, so only its `is_most_worth` finding counts; gains of different launches add up.
-
-    Args:
-        findings: FINDINGS.
-        duration_ns: GPU time of the run.
-        weights: WEIGHTS, applied to sums and launch counts.
-    """
-    return (
-        with_weights(findings.filter("is_most_worth"), weights)
-        .with_columns(pl.col("gain_ns") * pl.col("weight"))
-        .group_by("finding", maintain_order=True)
-        .agg(n_launches(), pl.col("gain_ns").sum())
-        .with_columns((pl.col("gain_ns") / (duration_ns or None)).alias("share_frac"))
-        .sort("gain_ns", descending=True, maintain_order=True)
-        .pipe(conform, ACTIONS)
     )
 
 

@@ -13,11 +13,57 @@ from ncuroof.diagnosis.rules import VERDICT_PREFIX, Node, Rules
 from ncuroof.errors import ProfileError
 from ncuroof.tables import FLIPS, PATH, conform
 
-_MEMORY, _COMPUTE, _RIDGE = "utilisation.memory_side", "utilisation.compute", "roofline.ridge_ratio"
+_MEMORY, _COMPUTE, _RIDGE = "utilisation.memory_side", "utilisation.compute_side", "roofline.ridge_ratio"
 _BUSIEST = "utilisation.busiest"
+
+_FEW_WAVES = 0.2
+"""A grid below this many waves leaves most SMs, or most of each, without work, so that no unit becomes busy (a choice)."""
 
 _SAME = 0.005
 """Largest difference of utilisations that are the same: where memory and compute are both that of LSU, they fall together."""
+
+_SAME_WORK = ("source", "device", "name", "workload", "grid", "block")
+
+_TIME = "duration_ns"
+_TIME_NOISE, _BUSY_NOISE = 0.05, 0.03
+"""Largest differences of launches that are equal, of the median: in time relative to it, in utilisation absolute (choices: three
+points are what counts as near the tree's 60 %)."""
+
+_OWN = ("id", "duration_ns", "check.usual_ns", "check.failed", "failed", "nvtx", "nvtx_recorded")
+_OWN_PREFIX = "launch."
+"""Columns that a launch has of its own, whoever decides for it: its time, and what is known of the launches around it."""
+
+
+def of_equal_launches(launches: pl.DataFrame) -> pl.DataFrame:
+    """Return the table with the quantities of the launch that decides for each: of its equals the one with the median time.
+
+    A kernel that runs ten times at 60 % of a unit's peak is measured at 59.8 % and at 60.2 %: one launch decides for all, so that
+    they get one verdict. Launches are equal if kernel, grid and block are the same and neither their time nor their busiest unit
+    differs by more than noise from that launch. Launches without either, and those that failed, decide for themselves.
+
+    Args:
+        launches: one row per launch with KERNELS and quantities.
+    """
+    names = [name for name in _SAME_WORK if name in launches.columns]
+    keyed = launches.select(*names, "failed", pl.col(_TIME), pl.col(_BUSIEST)).with_row_index("row")
+    is_known = ~pl.col("failed") & pl.col(_TIME).is_not_null() & pl.col(_BUSIEST).is_not_null()
+    known = keyed.filter(is_known).sort(_TIME, "row")
+    if known.height <= 1:
+        return launches
+    middle = (pl.len() - 1) // 2
+    with_median = known.with_columns(
+        pl.col(name).get(middle).over(names).alias(f"median.{name}") for name in ("row", _TIME, _BUSIEST)
+    )
+    is_equal = ((pl.col(_TIME) - pl.col(f"median.{_TIME}")).abs() <= _TIME_NOISE * pl.col(f"median.{_TIME}")) & (
+        (pl.col(_BUSIEST) - pl.col(f"median.{_BUSIEST}")).abs() <= _BUSY_NOISE
+    )
+    decides = with_median.filter(is_equal).select("row", pl.col("median.row").alias("by"))
+    by = keyed.select("row").join(decides, on="row", how="left", maintain_order="left")
+    order = by.select(pl.coalesce("by", "row")).to_series()
+    if (order == by["row"]).all():
+        return launches
+    own = [launches[name] for name in launches.columns if name in _OWN or name.startswith(_OWN_PREFIX)]
+    return launches[order].with_columns(own)
 
 
 def walk_tree(quantities: pl.DataFrame, nodes: Sequence[Node]) -> tuple[pl.Series, pl.DataFrame]:
@@ -106,7 +152,8 @@ def nearest_flips(judged: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     - Memory-bound becomes balanced where the memory side's work falls, and the time with it, until the compute side is the tree's
       gap behind: by 1 - compute/(memory - gap). Compute-bound likewise.
     - Balanced becomes bound by its busier side where the other side's work falls until the two are the tree's gap apart.
-    - Latency-bound becomes bound by its busier side, or balanced, where that side reaches the utilisation that the tree asks for.
+    - Latency-bound becomes bound by its busier side, or balanced, where that side reaches the utilisation that the tree asks for,
+      unless too few blocks or idle SMs rule that out.
     - Memory-bound, compute-bound and balanced become latency-bound where the busiest unit falls to the utilisation that the tree
       asks for, if that is nearer than what stands above.
     - A verdict by intensity becomes balanced where the intensity comes near the ridge.
@@ -134,7 +181,11 @@ def nearest_flips(judged: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     is_close = (memory - compute).abs() * speedup < gap
     is_by_operands = is_close & (pl.col("utilisation.beside_operands") * speedup >= operands)
     is_by_instructions = is_close & (pl.col("utilisation.beside_memory_instructions") * speedup >= instructions)
-    is_latency = (verdict == "latency") & ~(is_by_operands | is_by_instructions).fill_null(value=False)
+    # What the grid or idle SMs rule out is no flip: blocks on few SMs keep no unit busy.
+    can_be_busy = (pl.col("utilisation.most_possible") >= busy).fill_null(value=True)
+    can_be_busy = can_be_busy & (pl.col("occupancy.most_waves") >= _FEW_WAVES).fill_null(value=True)
+    can_sms_be_busy = can_be_busy & (pl.col("scheduler.sm_active_frac") >= busy).fill_null(value=True)
+    is_latency = (verdict == "latency") & can_be_busy & ~(is_by_operands | is_by_instructions).fill_null(value=False)
     lsu = pl.col("utilisation.lsu")
     is_one_pipe = pl.max_horizontal((memory - lsu).abs(), (compute - lsu).abs()) < _SAME
     is_balanced = (verdict == "balanced") & ~is_one_pipe.fill_null(value=False)
@@ -155,11 +206,11 @@ def nearest_flips(judged: pl.DataFrame, rules: Rules) -> pl.DataFrame:
         ),
         (~by_intensity & is_balanced & is_memory_busier, "memory", _COMPUTE, (memory - gap) / compute),
         (~by_intensity & is_balanced & ~is_memory_busier, "compute", _MEMORY, (compute - gap) / memory),
-        ((verdict == "latency") & is_by_instructions, "memory", _MEMORY, busy / memory),
+        ((verdict == "latency") & can_be_busy & is_by_instructions, "memory", _MEMORY, busy / memory),
         (is_latency & is_memory_busier & is_close, "balanced", _MEMORY, busy / memory),
-        (is_latency & ~is_memory_busier & is_close, "balanced", _COMPUTE, busy / compute),
+        (is_latency & can_sms_be_busy & ~is_memory_busier & is_close, "balanced", _COMPUTE, busy / compute),
         (is_latency & is_memory_busier, "memory", _MEMORY, busy / memory),
-        (is_latency & ~is_memory_busier, "compute", _COMPUTE, busy / compute),
+        (is_latency & can_sms_be_busy & ~is_memory_busier, "compute", _COMPUTE, busy / compute),
     ]
     is_busy = ~by_intensity & verdict.is_in(["memory", "compute", "balanced"])
     found = judged.select(

@@ -2,6 +2,7 @@
 
 from ncuroof.metrics.catalogue import Catalogue, load_catalogue, precisions, quantity_unit
 from ncuroof.metrics.catalogue_types import Quantity
+from ncuroof.metrics.code_quantities import code_of
 from ncuroof.metrics.limiters import NEAR_FRAC
 from ncuroof.metrics.measurements import Measurements, measure, selection
 from ncuroof.metrics.quantities import largest
@@ -11,6 +12,7 @@ __all__ = [
     "Catalogue",
     "Measurements",
     "Quantity",
+    "code_of",
     "largest",
     "load_catalogue",
     "measure",

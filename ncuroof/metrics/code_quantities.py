@@ -15,6 +15,7 @@ SERIAL_COPY_WAIT = "access.serial_copy_wait_frac"
 
 N_ALIKE = ("launch.n_alike_threads", "launch.n_alike_blocks")
 MOST_EXECUTIONS, WIDE_CONFLICTS = "access.most_executions", "access.wide_conflict_frac"
+LOCAL_EXECUTED = "access.local_executed_frac"
 
 UNFUSED_BY_CODE, FP64_DIVISIONS = "arithmetic.fp32_unfused_by_code", "arithmetic.fp64_division_frac"
 LOADS_PER_FMA, CONVERSIONS_PER_FMA = "arithmetic.loads_per_multiply_add", "arithmetic.conversions_per_multiply_add"
@@ -36,6 +37,7 @@ BY_CODE = (
     *N_ALIKE,
     MOST_EXECUTIONS,
     WIDE_CONFLICTS,
+    LOCAL_EXECUTED,
     *_OF_OPERATIONS,
 )
 """The columns that `values_by_code` returns."""
@@ -51,8 +53,8 @@ _XU_SAMPLES = "instructions.xu_sample_frac"
 _GENERATOR_HEADER = "curand_kernel.h"
 
 _EXECUTED, _THREADS, _THREADS_ON = "inst_executed", "thread_inst_executed", "thread_inst_executed_true"
-_MEMORY_TYPE, _GLOBAL = "memory_type", 4
-"""Counter of an instruction's memory type, and its value for global memory, as in `by_line` of profiles/metrics/lines.toml."""
+_MEMORY_TYPE, _GLOBAL, _LOCAL = "memory_type", 4, 8
+"""Counter of an instruction's memory type, and its values for global and local memory: `by_line` of profiles/metrics/lines.toml."""
 
 _WAVEFRONTS, _IDEAL_WAVEFRONTS = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"
 _WIDTH, _WIDE_BITS = "memory_access_size_type", 64
@@ -75,6 +77,34 @@ _LEAST_KNOWN_FRAC = 0.5
 A warp that waits for data can also wait for copies and atomics, and not only for loads."""
 
 
+EXECUTED_BY_OPCODE = "sass__inst_executed_per_opcode"
+"""The counter whose instances are executed warp instructions by opcode."""
+
+CODE = pl.Schema(
+    {
+        "id": pl.UInt32(),
+        "sha256": pl.String(),  # as of CodeIdentity; null where the code is not in the report
+        "n_instructions": pl.Int64(),
+        "is_whole": pl.Boolean(),
+        "opcodes": pl.String(),  # executed warp instructions by opcode (`instances_text`); null where they were not collected
+    }
+)
+"""One row per workload: what its machine code is, and what of it was executed."""
+
+
+def code_of(reports: Sequence[RawReport]) -> pl.DataFrame:
+    """Return CODE; `id` numbers the workloads over all reports."""
+    rows: list[tuple[object, ...]] = []
+    for report in reports:
+        unknown = [None] * report.workloads.height
+        texts = report.texts[EXECUTED_BY_OPCODE] if EXECUTED_BY_OPCODE in report.texts.columns else unknown
+        for identity, text in zip(report.code["identity"], texts, strict=True):
+            rows.append(
+                (len(rows), *(identity or dict.fromkeys(("sha256", "n_instructions", "is_whole"))).values(), text)
+            )
+    return pl.DataFrame(rows, schema=CODE, orient="row")
+
+
 def values_by_code(report: RawReport, waits: Collection[str]) -> pl.DataFrame:
     """Return BY_CODE, one row per workload.
 
@@ -90,15 +120,20 @@ def values_by_code(report: RawReport, waits: Collection[str]) -> pl.DataFrame:
 
 
 def _of_instructions(report: RawReport, waits: Collection[str]) -> list[pl.Series]:
-    """Return LOADS_BY_CODE, ATOMIC_WAIT, SERIAL_COPY_WAIT (of all copies), MOST_EXECUTIONS and WIDE_CONFLICTS of each workload.
+    """Return what counters of instructions tell of each workload, from LOADS_BY_CODE to LOCAL_EXECUTED but for those of code alone.
 
     A column is null without the counters for it.
     """
     instructions = report.instructions
-    known = {**_waits(instructions, waits), **_most_executions(instructions), **_wide_conflicts(instructions)}
+    known = {
+        **_waits(instructions, waits),
+        **_most_executions(instructions),
+        **_wide_conflicts(instructions),
+        **_local_executed(instructions),
+    }
     rows = pl.DataFrame({"row": range(report.workloads.height)}, schema={"row": pl.UInt32})
     values = rows.join(instructions.group_by("row").agg(**known), on="row", how="left", maintain_order="left")
-    names = (LOADS_BY_CODE, ATOMIC_WAIT, SERIAL_COPY_WAIT, MOST_EXECUTIONS, WIDE_CONFLICTS)
+    names = (LOADS_BY_CODE, ATOMIC_WAIT, SERIAL_COPY_WAIT, MOST_EXECUTIONS, WIDE_CONFLICTS, LOCAL_EXECUTED)
     unknown = (pl.lit(None, pl.Float64).alias(name) for name in names if name not in known)
     return values.with_columns(unknown).select(names).get_columns()
 
@@ -167,6 +202,14 @@ def _wide_conflicts(instructions: pl.DataFrame) -> dict[str, pl.Expr]:
     excess = pl.col(_WAVEFRONTS) - pl.col(_IDEAL_WAVEFRONTS)
     whole = excess.sum()
     return {WIDE_CONFLICTS: pl.when(whole > 0).then(excess.filter(pl.col(_WIDTH) >= _WIDE_BITS).sum() / whole)}
+
+
+def _local_executed(instructions: pl.DataFrame) -> dict[str, pl.Expr]:
+    """Return LOCAL_EXECUTED of a kernel; null where no instruction that accesses global or local memory was executed."""
+    if not {_EXECUTED, _MEMORY_TYPE} <= set(instructions.columns):
+        return {}
+    n_local, n_global = (pl.col(_EXECUTED).filter(pl.col(_MEMORY_TYPE) == kind).sum() for kind in (_LOCAL, _GLOBAL))
+    return {LOCAL_EXECUTED: pl.when(n_local + n_global > 0).then(n_local / (n_local + n_global))}
 
 
 def _arithmetic(report: RawReport) -> list[pl.Series]:

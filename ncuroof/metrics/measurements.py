@@ -18,7 +18,7 @@ from ncuroof.errors import UnitError
 from ncuroof.ingest import CounterSelection, RawReport
 from ncuroof.metrics.catalogue import BREAKDOWNS, DEVICE_NAME, Catalogue, load_catalogue
 from ncuroof.metrics.chart_values import with_chart_values
-from ncuroof.metrics.code_quantities import BY_CODE, sampled_waits, shares_by_lines, values_by_code
+from ncuroof.metrics.code_quantities import BY_CODE, EXECUTED_BY_OPCODE, sampled_waits, shares_by_lines, values_by_code
 from ncuroof.metrics.families import families_by_lines, families_of
 from ncuroof.metrics.launch_order import gaps_of
 from ncuroof.metrics.limiters import busiest_counters, with_limiters
@@ -26,7 +26,7 @@ from ncuroof.metrics.lines import measure_lines
 from ncuroof.metrics.names import short_name
 from ncuroof.metrics.neighbours import add_neighbours
 from ncuroof.metrics.quantities import DEFINITION_PREFIX, CounterTable, add_quantities, top_stall
-from ncuroof.metrics.tensor import tensor_split_error
+from ncuroof.metrics.tensor import PATHS, path_utilisation, tensor_split_error
 from ncuroof.metrics.torch_ranges import range_names
 from ncuroof.metrics.work import measure_bandwidth, measure_work
 from ncuroof.sidecars.counts import Counts
@@ -119,7 +119,7 @@ def selection(*, lines: bool = True) -> CounterSelection:
         prefixes=(catalogue.tensor.counter_prefix,),
         lists=frozenset(BREAKDOWNS.values()),
         texts=frozenset({DEVICE_NAME}),
-        instances={catalogue.tensor.opcodes.counter: catalogue.tensor.opcodes.prefixes},
+        instances={catalogue.tensor.opcodes.counter: catalogue.tensor.opcodes.prefixes, EXECUTED_BY_OPCODE: ("",)},
         by_instruction=frozenset().union(*(each.counters() for each in catalogue.by_line.values() if lines)),
         waits=_waits(catalogue),
     )
@@ -148,7 +148,7 @@ def measure(
     by_code = [values_by_code(report, _waits(catalogue)) for report in reports]
     table.add(pl.concat(by_code).get_columns())
     workloads = _workloads(reports)
-    table.add([sheet_bandwidths(table, workloads, sheet_bandwidth)])
+    table.add([sheet_bandwidths(table, workloads, sheet_bandwidth), path_utilisation(table, catalogue.tensor)])
     add_quantities(table, catalogue)
     table.add(sampled_waits(table))
     devices, device_by_row = _devices(workloads, table)
@@ -207,6 +207,7 @@ def _kernels(
             *(pl.col(quantity.name) for quantity in catalogue.quantities),
             *BY_CODE,
             SHEET_BANDWIDTH,
+            PATHS,
             *(
                 pl.col(f"{DEFINITION_PREFIX}{quantity.name}")
                 for quantity in catalogue.quantities

@@ -165,13 +165,45 @@ def _dense_peak(measured: MeasuredPath, has_sparsity: pl.Expr) -> pl.Expr:
     return pl.when(peak > 0).then(peak)
 
 
+PATHS = "utilisation.tensor_paths"
+
+
+def path_utilisation(table: CounterTable, tensor: Tensor) -> pl.Series:
+    """Return PATHS: the share of the elapsed cycles that the paths used take at their peaks; null where not counted.
+
+    It needs no clock and no duration. Each path has its own peak, so that the shares of several add up.
+    """
+    prefix = tensor.counter_prefix
+    per_cycle = []
+    for name in _path_names(table, prefix):
+        rate, peak, share = (
+            table.counter_or_null(f"{prefix}{name}.sum.{kind}")
+            for kind in ("per_cycle_elapsed", "peak_sustained", "pct_of_peak_sustained_elapsed")
+        )
+        rate, peak = pl.coalesce(rate, share), pl.when(rate.is_not_null()).then(peak).otherwise(1.0)
+        per_cycle.append(MeasuredPath(tensor_path(name, tensor), rate, peak, f"{prefix}{name}"))
+    unknown = pl.Series(PATHS, [None] * table.frame.height, pl.Float64)
+    if not per_cycle:
+        return unknown
+    work = work_by_precision(table.frame, per_cycle, table.capability() >= tensor.sparse_since)
+    share = pl.when(pl.col("flop_per_s") == 0).then(0.0).otherwise(pl.col("flop_per_s") / pl.col("peak_flop_per_s"))
+    shares = work.group_by("id").agg(pl.when(share.is_not_null().all()).then(share.sum().clip(upper_bound=1)))
+    ids = pl.DataFrame({"id": range(table.frame.height)}, schema={"id": work.schema["id"]})
+    found: pl.Series = ids.join(shares, on="id", how="left", maintain_order="left").to_series(1)
+    return found.alias(PATHS)
+
+
+def _path_names(table: CounterTable, prefix: str) -> list[str]:
+    names = {name.removeprefix(prefix).split(".")[0] for name in table.frame.columns if name.startswith(prefix)}
+    return sorted(name for name in names if not name.endswith(_REPEATED))
+
+
 def _measured_paths(table: CounterTable, tensor: Tensor) -> list[MeasuredPath]:
     """Return the paths that the table has counters of, in alphabetical order."""
     prefix = tensor.counter_prefix
-    names = {name.removeprefix(prefix).split(".")[0] for name in table.frame.columns if name.startswith(prefix)}
     clock = table.counter(tensor.cycles_per_second)
     measured = []
-    for name in sorted(name for name in names if not name.endswith(_REPEATED)):
+    for name in _path_names(table, prefix):
         counter = f"{prefix}{name}.sum"
         per_cycle, per_cycle_peak = (
             None if clock is None or value is None else value * clock

@@ -32,6 +32,13 @@ def function_name(name: str) -> str:
     return _function_of_mangled(name) or _head(UNNAMED.sub("", name)).rpartition("::")[2]
 
 
+def template_arguments(name: str) -> str:
+    """Return the template arguments of the function, in their brackets and without its parameters; "" if it has none."""
+    declared = _declared(UNNAMED.sub("", name))
+    start = len(_head(UNNAMED.sub("", name)))
+    return declared[start : _end_of_bracket(declared, start)] if declared[start : start + 1] == "<" else ""
+
+
 def same_kernel_key(name: str) -> tuple[str, ...]:
     """Return a key that is equal for the names that different tools give one kernel: the words of function and template arguments.
 

@@ -65,7 +65,7 @@ def test_the_summary_says_how_near_launches_come(tmp_path: Path, capfd) -> None:
     calibration = tmp_path / "h200.json"
     calibration.write_bytes(calibration_json(H200))
     for form in ("term", "md"):
-        assert run_main("report", demo.REPORT, "--calibration", calibration, "-o", "-", "--format", form) == 0
+        assert run_main("report", demo.REPORT, "--calibration", calibration, "-o", "-", "--format", form, "-v") == 0
         assert "2 measured roofs; launches reach up to 109.4 %" in capfd.readouterr().out
 
 

@@ -275,7 +275,7 @@ def test_a_truncated_run_passes_no_gate_and_is_told_everywhere(before: Path, tmp
     assert document["after"]["n_kernels"] == 1
     summary = document["summary"]
     assert (summary["obstacle"], summary["duration_change_frac"]) == (f"the run after is damaged ({damage})", None)
-    assert "GPU times of the whole runs are not compared: the run after is damaged" in said
+    assert "sums over the whole runs say nothing: the run after is damaged" in said
     assert "note: kernels shown as removed may be among those that are lost in the damaged run after" in said
     assert "400 µs (damaged, incomplete)" in said
     for suffix in ("md", "html"):
@@ -295,7 +295,7 @@ def test_a_truncated_run_is_told_among_many_runs(before: Path, tmp_path: Path, c
     said, errors = capfd.readouterr()
     assert errors.startswith("warning: cut.ncu-rep is damaged: ")
     assert "1: cut.ncu-rep · 400 µs in one launch (damaged, incomplete)" in said
-    assert "0 to 1: GPU times of the whole runs are not compared: the run after is damaged" in said
+    assert "0 to 1: sums over the whole runs say nothing: the run after is damaged" in said
     document = json.loads(out.read_text(encoding="utf-8"))
     assert [len(each["damage"]) for each in document["runs"]] == [0, 1]
     assert run_main("compare", "--history", before, cut(tmp_path), "--quiet") == 0

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from ncuroof.collect.plan import plan_collection
+from ncuroof.demand import load_model
 from ncuroof.diagnosis.rules import load_rules
 from ncuroof.metrics import load_catalogue
 from ncuroof.ncu.machine import ncu_version
@@ -77,6 +78,7 @@ BREAKDOWN_MEMBERS = [
 
 OF_SOME = (
     "dram__cycles_active",
+    "lts__d_sectors",
     "lts__t_tag_requests",
     "sm__inst_executed_pipe_fp16",
     "sm__inst_executed_pipe_uniform",
@@ -85,6 +87,8 @@ OF_SOME = (
 ALU = ("sm__pipe_alu_cycles_active", "sm__pipe_aluheavy_cycles_active")  # the second on 12.0
 
 OF_THE_CHIP = {
+    "utilisation.tma",
+    "utilisation.uniform",
     "access.compression_input_frac",
     "access.compression_success_frac",
     "utilisation.fp16",
@@ -102,8 +106,8 @@ OF_THE_CHIP = {
 OF_SAMPLES = {"check.sampled_frac"}
 """Quantities that say how far samples go, which are taken for lines alone (`--lines`)."""
 
-OF_THE_FULL_SET = {"access.excess_tag_requests_frac"}
-"""Quantities that raise a gain where a report has them; how many passes their counters cost has not been measured."""
+OF_THE_FULL_SET = {"access.excess_tag_requests_frac", "utilisation.l2_stages"}
+"""Quantities that raise or bound a gain where a report has them; how many passes their counters cost has not been measured."""
 
 CONSTANTS = {"device.has_async_copy", "device.has_async_tensor_path", "device.has_packed_fp32"}
 """No counters, but facts of the chip."""
@@ -146,13 +150,17 @@ def computable(capability: int, counters: object) -> set[str]:
 
 
 def needed() -> set[str]:
-    """Return the quantities with formulas that a node, a finding, a gain, a caveat or the list of what is missing reads."""
+    """Return the quantities with formulas that anything of the diagnosis reads, down to the demand for a resource."""
     rules = load_rules()
     names = {node.condition.quantity for node in rules.nodes} | set(rules.missing_quantities)
     for finding in rules.findings.values():
         names |= {condition.quantity for condition in (*finding.all_of, *finding.any_of)} | set(finding.evidence)
-        for formula in (*finding.gain_by_limiter.values(), *finding.waste_by_level.values()):
+        of_change = finding.fix.formulas() if finding.fix is not None else ()
+        for formula in (*of_change, *finding.waste_by_level.values()):
             names |= formula.quantities
+    model = load_model()
+    for resource in (*model.resources.values(), *model.sides.values()):
+        names |= resource.demand.quantities
     for caveat in rules.caveats.values():
         names |= {condition.quantity for condition in (*caveat.all_of, *caveat.any_of)}
     return names & {quantity.name for quantity in load_catalogue().quantities}

@@ -58,9 +58,9 @@ def run(
         "counted_average_ns": pl.Float64,
     }  # fmt: skip
     kernels = pl.DataFrame(list(launches), schema_overrides=columns, infer_schema_length=None).with_row_index("id")
-    rows: list[tuple[Any, ...]] = [(number, "a_finding", severity, None, False, None) for number, severity in findings]
+    told = [{"id": number, "finding": "a_finding", "severity": severity} for number, severity in findings]
     for name, gain in (gains or {}).items():
-        rows.append((0, name, "high", None if gain is None else 1e3 * gain, False, None))
-    table = pl.DataFrame(rows, schema=FINDINGS, orient="row")
+        told.append({"id": 0, "finding": name, "severity": "high", "gain_ns": None if gain is None else 1e3 * gain})
+    table = pl.DataFrame([dict.fromkeys(FINDINGS) | each for each in told], schema=FINDINGS)
     failed = tuple(sorted(str(each["name"]) for each in launches if each["failed"]))
     return Run("run", setup, launch_groups(kernels, table), len(launches), len(failed), failed=failed)

@@ -156,7 +156,7 @@ def test_a_baseline_that_lost_a_column_or_holds_nonsense_is_damaged(tmp_path) ->
         if (
             key not in ("work.flop", "traffic_bytes.dram")
             and "." not in key
-            and key not in ("sm_clock_hz", "counted_average_ns", "findings")
+            and key not in ("sm_clock_hz", "counted_average_ns", "findings", "sha256", "n_instructions", "is_whole")
         ):
             broken = whole | {"groups": {name: column for name, column in whole["groups"].items() if name != key}}
             path.write_text(json.dumps(broken), encoding="utf-8")
@@ -191,6 +191,10 @@ def test_a_baseline_that_lost_a_column_or_holds_nonsense_is_damaged(tmp_path) ->
         (("groups", "utilisation.dram"), [1e31, 0.5]),
         (("groups", "mean_ns"), [1e308, 1e6]),
         (("groups", "mean_ns"), [1.1e18, 1e6]),
+        (("groups", "sha256"), ["f" * 63, None]),
+        (("groups", "sha256"), [1, None]),
+        (("groups", "n_instructions"), [0, None]),
+        (("groups", "is_whole"), ["yes", None]),
         (("groups", "n_launches"), [10**10, 1]),
         (("step_ns",), float("inf")),
         (("step_ns",), -1),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 
-from ncuroof.comparison import compare, judge, parse_gate
+from ncuroof.comparison import compare, judge, parse_gate, with_distinct_labels
 from ncuroof.comparison.comparison import run_obstacle
 from ncuroof.comparison.history import history
 from ncuroof.present.documents.comparison import comparison_document
@@ -92,3 +95,21 @@ def test_trends_are_told_apart_in_little_room() -> None:
     assert [line.split("  ")[0] for line in text.splitlines() if NAME in line] == [
         f"{NAME} · {name}" for name in ("Force", "Move", "Gone", "New")
     ]
+
+
+@pytest.mark.parametrize(
+    ("runs", "labels"),
+    [
+        ((("a.ncu-rep", "old/a.ncu-rep"), ("b.ncu-rep", "new/b.ncu-rep")), ["a.ncu-rep", "b.ncu-rep"]),
+        ((("a.ncu-rep", "old/a.ncu-rep"), ("a.ncu-rep", "new/a.ncu-rep")), ["old/a.ncu-rep", "new/a.ncu-rep"]),
+        ((("a.ncu-rep", "1/x/a.ncu-rep"), ("a.ncu-rep", "2/x/a.ncu-rep")), ["1/x/a.ncu-rep", "2/x/a.ncu-rep"]),
+        ((("a.ncu-rep", "base.json"), ("a.ncu-rep", "a.ncu-rep")), ["a.ncu-rep (base.json)", "a.ncu-rep"]),
+        ((("a.ncu-rep", "a.ncu-rep"), ("a.ncu-rep", "a.ncu-rep")), ["a.ncu-rep", "a.ncu-rep"]),  # the same file
+        ((("a.ncu-rep", None), ("a.ncu-rep", "a.ncu-rep")), ["a.ncu-rep", "a.ncu-rep"]),
+    ],
+)
+def test_files_of_one_name_are_called_by_as_much_of_their_paths_as_they_differ_by(
+    runs: tuple[tuple[str, str | None], ...], labels: list[str]
+) -> None:
+    given = [(replace(BEFORE, label=label), None if path is None else Path(path)) for label, path in runs]
+    assert [each.label for each in with_distinct_labels(given)] == labels

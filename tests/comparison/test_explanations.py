@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncuroof.comparison import compare
-from ncuroof.present.sentences.comparison import change_sentence
+from ncuroof.present.sentences.match_change import change_sentence
 from tests.comparison.runs import launch, run
 
 
@@ -13,6 +13,11 @@ def reasons(before: dict[str, float | str], after: dict[str, float | str], us: t
     old, new = run(launch("a", us[0], **before)), run(launch("a", us[1], **after))
     (delta,) = compare(old, new).deltas
     return [change.quantity for change in delta.changes if change.explains]
+
+
+def told_of(before: dict[str, float], after: dict[str, float], us: tuple[float, float]) -> str:
+    (delta,) = compare(run(launch("a", us[0], **before)), run(launch("a", us[1], **after))).deltas
+    return change_sentence(delta)
 
 
 @pytest.mark.parametrize(
@@ -297,9 +302,22 @@ def test_units_of_sms_count_while_sms_have_work() -> None:
     assert fracs(before, after, (100.0, 16.0))["traffic_bytes.l1"] == pytest.approx(0.96)
 
 
-def test_a_unit_that_was_hardly_busy_explains_nothing() -> None:
-    assert fracs({"utilisation.lsu": 0.29}, {"utilisation.lsu": 0.1}, (100.0, 90.0)) == {}
-    assert list(fracs({"utilisation.lsu": 0.31}, {"utilisation.lsu": 0.1}, (100.0, 90.0))) == ["utilisation.lsu"]
+def test_how_long_a_unit_is_busy_explains_a_time_that_the_unit_limits() -> None:
+    assert fracs({"utilisation.lsu": 0.79}, {"utilisation.lsu": 0.1}, (100.0, 40.0)) == {}  # it follows the time
+    assert list(fracs({"utilisation.lsu": 0.81}, {"utilisation.lsu": 0.1}, (100.0, 40.0))) == ["utilisation.lsu"]
+
+
+def test_registers_that_let_a_block_more_in_are_the_reason_and_not_what_moved_with_them() -> None:
+    # 256 threads of 76 registers take 20 480 of 65 536: 3 blocks; of 64 registers 16 384: 4 blocks. L1 is busy for 60 %
+    before = {"launch.n_registers_per_thread": 76.0, "occupancy.limit_registers": 3.0, "occupancy.resident_blocks": 3.0}
+    after = {"launch.n_registers_per_thread": 64.0, "occupancy.limit_registers": 4.0, "occupancy.resident_blocks": 4.0}
+    l1 = {"utilisation.l1": 0.6, "scheduler.l1_busy_frac": 0.6}
+    words = "registers per thread 76 → 64"
+    told = told_of(before | l1, after | l1, (500.0, 400.0))
+    assert told == f"1.25× faster: blocks per SM 3 → 4 ({words})"
+    achieved = [side | l1 | {"occupancy.achieved_frac": frac} for side, frac in ((before, 0.37), (after, 0.49))]
+    told = told_of(*achieved, (500.0, 400.0))
+    assert told == f"1.25× faster: occupancy 37.0 % → 49.0 % ({words}; blocks per SM 3 → 4)"
 
 
 def test_bank_conflicts_account_for_their_part_of_shared_memorys_time() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -399,7 +400,7 @@ def test_what_a_gate_can_ask_of_a_kernel_is_what_comparing_knows_of_it() -> None
         parse_gate("kernel(norm).grid>=132")
     listed = str(caught.value).partition("it has time, ")[2].split(", ")
     numbers = [name for name, kind in BEFORE.groups.schema.items() if kind.is_numeric() and name != "group"]
-    assert listed == sorted(numbers)
+    assert listed == [*sorted(numbers), "outcome", "code", "executes(OPCODE)"]
     for name in numbers:
         assert judge([parse_gate(f"kernel(norm).{name}>=0")], compare(BEFORE, BEFORE))
 
@@ -489,3 +490,47 @@ def test_what_is_no_gate_is_refused_by_name(text: str) -> None:
         parse_gate(text)
     assert caught.value.exit_code == 2
     assert "time:+5%" in (caught.value.hint or "")
+
+
+CODE = {"sha256": "1" * 64, "n_instructions": 9, "is_whole": True, "opcodes": "FFMA 80 HGMMA 20"}
+
+
+@pytest.mark.parametrize(
+    ("text", "after", "reason"),
+    [
+        ("kernel(a).outcome!=slower", {"duration_ns": 1.3e6}, "a: outcome is slower"),
+        ("kernel(a).outcome!=slower", {}, None),
+        ("kernel(a).outcome==same", {"duration_ns": 1.025e6}, "a: outcome is ambiguous"),
+        ("kernel(a).outcome!=slower", {"duration_ns": None}, "a: outcome is unknown"),  # nothing shows that it holds
+        ("kernel(a).code==same", {}, None),
+        ("kernel(a).code==same", {"sha256": "2" * 64}, "a: code is changed"),
+        ("kernel(a).code!=changed", {"sha256": None}, "a: code is unknown"),
+        ("kernel(a).executes(HGMMA)>0", {}, None),
+        ("kernel(a).executes(HGMMA)>0", {"opcodes": "FFMA 80"}, "a: executes(HGMMA) is 0"),
+        ("kernel(a).executes(LDL)==0", {"opcodes": None}, "a: executes(LDL) was not collected"),
+        ("kernel(b).code==same", {}, "no kernel name matches 'b'"),
+        (r"kernel((a|b)\(.*\)).code==same", {}, None),
+    ],
+)
+def test_what_became_of_a_kernel_and_its_code_can_be_asked(
+    text: str, after: dict[str, Any], reason: str | None
+) -> None:
+    found = result(text, run(launch("a", 1000.0, **CODE | after)), run(launch("a", 1000.0, **CODE)))
+    assert found.has_passed is (reason is None)
+    assert reason is None or found.reasons == (reason,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kernel(a).outcome!=slow",
+        "kernel(a).outcome>=1",
+        "kernel(a).code<same",
+        "kernel(a).roof_frac==same",
+        "run.duration_ns==same",
+        "kernel(a).executes()>0",
+    ],
+)
+def test_words_and_numbers_are_asked_of_what_has_them(text: str) -> None:
+    with pytest.raises(GateError):
+        parse_gate(text)

@@ -245,13 +245,24 @@ def test_a_rewritten_kernel_is_told_by_its_place_and_work() -> None:
     assert matched(before, after)[1] == (["naive"], ["tiled"], "place")
 
 
-def test_one_of_several_that_does_the_same_work_is_a_guess() -> None:
+def test_the_one_of_several_that_does_the_same_work_is_a_guess() -> None:
     heavy = {"work.fp32.flop": 7e9}
-    before = run(launch("setup"), launch("naive", **heavy), launch("naive_too", **heavy))
-    after = run(launch("setup"), launch("tiled", **heavy))
-    assert matched(before, after)[1] == (["naive"], ["tiled"], "place")
+    before = run(launch("setup"), launch("sort", **heavy), launch("scan", **{"work.fp32.flop": 2e9}))
+    after = run(launch("setup"), launch("merge", **heavy))
+    assert matched(before, after)[1] == (["sort"], ["merge"], "place")
     found = match(before, after)
     assert (found.matches[1].sureness, found.removed) == (Sureness.GUESS, (2,))
+
+
+def test_of_two_that_do_the_same_work_none_is_matched_and_both_are_candidates() -> None:
+    heavy = {"work.fp32.flop": 7e9}
+    before = run(launch("setup"), launch("sort", **heavy), launch("scan", **heavy))
+    found = match(before, run(launch("setup"), launch("merge", **heavy)))
+    assert ([each.how for each in found.matches], found.removed, found.added) == ([How.SAME], (1, 2), (1,))
+    assert [(each.pair, each.why[1]) for each in found.candidates] == [
+        ("sort=merge", "the same FLOPs per launch"),
+        ("scan=merge", "the same FLOPs per launch"),
+    ]
 
 
 def test_one_kernel_each_that_is_launched_as_often_is_a_guess() -> None:
@@ -266,38 +277,77 @@ def test_one_kernel_each_that_is_launched_as_often_is_a_guess() -> None:
     ("name", "is_matched"),
     [
         ("void transpose_padded<32>(const float *, float *)", True),
-        ("transpose_padded(const float *, float *, int)", False),  # other parameters
+        ("ours::transposePadded(const float4 *, float4 *, int)", True),
         ("copy_padded(const float *, float *)", False),
         ("transposed(const float *, float *)", False),
     ],
 )
-def test_one_kernel_each_whose_names_begin_alike_is_a_guess(name: str, *, is_matched: bool) -> None:
+def test_versions_differ_by_words_for_how(name: str, *, is_matched: bool) -> None:
     # without FLOPs; the padding removes a sixth of the DRAM bytes
     naive = launch("naive", **{"work.fp32.flop": None, "traffic_bytes.dram": 6e8})
     before = run(naive | {"name": "transpose_naive(const float *, float *)"})
     after = run(naive | {"name": name, "traffic_bytes.dram": 5e8})
     found = [(each.how, each.sureness) for each in match(before, after).matches]
-    assert found == ([(How.PLACE, Sureness.GUESS)] if is_matched else [])
+    assert found == ([(How.VERSION, Sureness.LIKELY)] if is_matched else [])
 
 
 @pytest.mark.parametrize(
-    ("names", "flop", "is_matched"),
+    ("names", "work", "sureness"),
     [
-        (("dot_prod_naive", "dot_prod"), 2.09e9, True),  # additions of atomics are no FLOPs
-        (("dot_prod_naive", "dot_prod"), 3.1e9, False),  # more than three times the work
-        (("transposeMatrix", "transposeMatrixOptimized"), 2e9, True),
-        (("reduceNeighboredLess", "reduceInterleaved"), 2e9, True),
-        (("SGEMM", "SGEMM_tiled"), 2e9, True),
-        (("gemm", "gemv"), 2e9, False),
-        (("reduce_sum", "scan_sum"), 2e9, False),
+        (("dot_prod_naive", "dot_prod"), 2.09, "likely"),  # additions of atomics are no FLOPs
+        (("dot_prod_naive", "dot_prod"), 3.1, None),  # more than three times the work
+        (("transposeMatrix", "transposeMatrixOptimized"), 2, "likely"),
+        (("softmax", "softmax_float4"), 1, "likely"),
+        (("softmax_v1_kernel", "softmax_v2_opt_kernel"), 1, "likely"),
+        (("SGEMM", "gemm_tiled"), 2, "likely"),
+        (("reduceNeighboredLess", "reduceInterleaved"), 2, "guess"),  # they begin alike, and nothing else was launched
+        (("reduceNeighboredLess", "reduceInterleaved"), 1, "likely"),
+        (("gemm", "gemv"), 2, None),
+        (("reduce_sum", "scan_sum"), 2, None),
     ],
 )
-def test_versions_of_a_kernel_begin_with_the_same_word_and_do_work_of_the_same_order(
-    names: tuple[str, str], flop: float, *, is_matched: bool
+def test_the_less_names_agree_the_more_does_the_work_have_to(
+    names: tuple[str, str], work: float, sureness: str | None
 ) -> None:
-    before, after = run(launch(names[0])), run(launch(names[1], **{"work.fp32.flop": flop}))
-    found = [(each.how, each.sureness) for each in match(before, after).matches]
-    assert found == ([(How.PLACE, Sureness.GUESS)] if is_matched else [])
+    other = {"work.fp32.flop": work * 1e9, "traffic_bytes.dram": work * 1e6}
+    found = match(run(launch(names[0])), run(launch(names[1], **other))).matches
+    assert [(each.how.value, each.sureness.value) for each in found] == ([("version", sureness)] if sureness else [])
+
+
+def test_versions_are_matched_whatever_the_number_of_launches() -> None:
+    before, after = run(*[launch("rmsnorm", 129.0)] * 10), run(*[launch("rmsnorm_float4")] * 13)
+    (found,) = match(before, after).matches
+    assert found.why == ("both names say rmsnorm", "the same FLOPs per launch")
+    assert compare(before, after).deltas[0].change_frac == pytest.approx(100 / 129 - 1)
+
+
+CUB = "void cub::{}DeviceReduceKernel<cub::{}, float*, int, {}>(T2, T3)"
+
+
+@pytest.mark.parametrize(
+    ("new", "is_matched"),
+    [
+        (CUB.format("detail::reduce::", "detail::policy_hub<float>::Policy1000", "cuda::std::plus<void>"), True),
+        (CUB.format("detail::reduce::", "detail::policy_hub<float>::Policy1000", "cuda::std::maximum<void>"), False),
+    ],
+)
+def test_a_policy_of_cub_that_was_renamed_is_no_other_kernel(new: str, *, is_matched: bool) -> None:
+    old = CUB.format("", "DeviceReducePolicy<float>::Policy600", "cub::Sum")
+    launches = launch("first"), launch("last")
+    before = run(launches[0], launch("x") | {"name": old}, launches[1], launch("y", **{"work.fp32.flop": 7e9}))
+    after = run(launches[1], launches[0], launch("x") | {"name": new}, launch("z", **{"work.fp32.flop": 3e9}))
+    assert ("version" in [how for _, _, how in matched(before, after)]) is is_matched
+
+
+def test_members_of_a_series_are_no_successors_of_each_other() -> None:
+    before = run(launch("transpose"), launch("transpose_shared"))
+    after = run(launch("transpose"), launch("transpose_diagonal"), launch("transpose_padded"))
+    found = match(before, after)
+    assert ([each.how for each in found.matches], found.removed, found.added) == ([How.SAME], (1,), (1, 2))
+    assert [each.pair for each in found.candidates] == [
+        "transpose_shared=transpose_padded",  # the names agree in all words that say what is computed
+        "transpose_shared=transpose_diagonal",
+    ]
 
 
 def test_a_place_alone_is_no_evidence() -> None:

@@ -10,13 +10,14 @@ import pytest
 
 from ncuroof.diagnosis import load_rules
 from ncuroof.diagnosis.finding import Advice
+from ncuroof.formatting import first_clause
 from ncuroof.metrics import families
 from ncuroof.metrics.families import USER, families_of, lineage, load_families
-from ncuroof.present.texts.brief import first_clause
 
 FINDINGS = load_rules().findings
 FAMILIES = load_families()
-CLOSED = [name for name in FAMILIES if name != "triton"]
+CLOSED = [name for name in FAMILIES if name not in {"triton", "functor"}]
+"""Families whose kernels are not the caller's own code."""
 """Families whose kernels are called and not written; of CUTLASS, template parameters alone are chosen."""
 
 _CODE = re.compile(
@@ -241,6 +242,7 @@ NAMED = {
     ],
     "idle_tensor_cores": ["void cutlass::Kernel<cutlass_simt_sgemm_128x128_8x2_nn_align1>", "ampere_sgemm_128x64_tn"],
     "idle_tensor_cores_of_halves": ["volta_sgemm_128x64_nn", "sgemm_tiled(const float *, const float *, float *)"],
+    "idle_tensor_cores_of_doubles": ["ampere_dgemm_64x64_nn", "dgemm_tiled(const double *, const double *, double *)"],
     "convolution_without_tensor_cores": ["void conv2d_grouped_direct_kernel<float>"],
     "random_numbers": ["void at::native::(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4>"],
     "inlined_generator": ["void monte_carlo_euro<Call>(float, float *, curandStateXORWOW *)"],

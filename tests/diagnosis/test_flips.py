@@ -9,7 +9,7 @@ import pytest
 from ncuroof.diagnosis import load_rules
 from ncuroof.diagnosis.vendor import vendor_verdict
 from ncuroof.present.documents.kernels import vendor_block
-from ncuroof.present.page.kernel_detail import flip_sentence
+from ncuroof.present.sentences.remarks import flip_sentence
 from ncuroof.reading import Reports
 from tests.support.raw import raw_report
 

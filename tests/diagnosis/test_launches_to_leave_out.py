@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from ncuroof.diagnosis import load_rules
-from tests.diagnosis.test_findings import add_firing, collect_findings, found, row_for
+from tests.diagnosis.test_findings import found, listed, row_for
 
 RULES = load_rules()
 KINDS = {"type_conversion", "layout_copy", "fill"}
@@ -53,6 +53,6 @@ def test_leaving_out_gives_back_the_launch_even_where_its_sms_work_half_the_time
     waits = frame.with_columns(
         verdict=pl.lit("latency"), limiter=pl.lit("long_scoreboard"), **{"stalls.long_scoreboard": pl.lit(0.8)}
     )
-    rows = collect_findings(add_firing(waits, RULES.findings.values()), RULES)
+    rows = listed(waits)
     first = rows.row(0, named=True)
     assert (first["finding"], first["gain_ns"], first["is_most_worth"]) == ("type_conversion", 1e6, True)

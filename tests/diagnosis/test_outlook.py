@@ -31,13 +31,12 @@ def of_actions(
     *shares: float | None, names: tuple[str, ...] = (), gains_ns: tuple[float, ...] = (), **known: Any
 ) -> Outlook:
     """The outlook of a run with actions that save these shares of its time, spills unless they are named."""
+    entries = zip(shares, names or (SPILLS,) * len(shares), gains_ns or (1.0,) * len(shares), strict=True)
     rows = [
-        (name, 1, gain_ns, share)
-        for share, name, gain_ns in zip(
-            shares, names or (SPILLS,) * len(shares), gains_ns or (1.0,) * len(shares), strict=True
-        )
+        dict.fromkeys(ACTIONS) | {"finding": name, "n_launches": 1, "gain_ns": gain_ns, "share_frac": share}
+        for share, name, gain_ns in entries
     ]
-    actions = pl.DataFrame(rows, schema=ACTIONS, orient="row")
+    actions = pl.DataFrame(rows, schema=ACTIONS)
     return outlook(
         actions,
         pl.DataFrame(schema=GROUPS),
@@ -148,7 +147,8 @@ def of_groups(*groups: Group, summary: Summary, actions: pl.DataFrame | None = N
 def test_more_work_per_launch_has_no_bound_where_most_launches_are_too_short(
     action: str, too_short_ns: float, speedup: float | None
 ) -> None:
-    first = pl.DataFrame([(action, 1, 200.0, 0.2)], schema=ACTIONS, orient="row")
+    saved = {"finding": action, "n_launches": 1, "gain_ns": 200.0, "share_frac": 0.2}
+    first = pl.DataFrame([dict.fromkeys(ACTIONS) | saved], schema=ACTIONS)
     found = of_groups(group("overhead", "launch", too_short_ns), summary=run(), actions=first)
     assert (found.joint_frac, found.joint_speedup) == (0.2, speedup)
 
@@ -206,15 +206,10 @@ def test_a_group_has_what_its_longest_launch_has_to_gain(
     kernels = pl.DataFrame([{name: row.get(name) for name in KERNELS} for row in rows], schema=KERNELS)
     verdicts = pl.DataFrame([{name: {"id": n}.get(name) for name in VERDICTS} for n in (0, 1)], schema=VERDICTS)
     bounds = pl.DataFrame({"recoverable_ns": [None, None]}, schema={"recoverable_ns": pl.Float64})
-    shorter = (0, "alike_blocks", "high", None, False, None)
+    told = [(0, "alike_blocks", None), (0, SPILLS, 50.0), *((1, name, gain_ns) for name, gain_ns in found)]
     findings = pl.DataFrame(
-        [
-            shorter,
-            (0, SPILLS, "high", 50.0, False, None),
-            *((1, name, "high", gain_ns, False, None) for name, gain_ns in found),
-        ],
+        [dict.fromkeys(FINDINGS) | dict(zip(("id", "finding", "gain_ns"), each, strict=True)) for each in told],
         schema=FINDINGS,
-        orient="row",
     )
     (row,) = group_launches(kernels, bounds, verdicts, findings, unit_weights(kernels)).to_dicts()
     assert (row["id"], row["has_gain"], row["is_in_doubt"]) == (1, has_gain, is_in_doubt)

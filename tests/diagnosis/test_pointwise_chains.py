@@ -84,8 +84,15 @@ def test_a_cross_entropy_under_autocast_is_told_of_as_a_whole() -> None:
     analysis = ncuroof.read(FOLDER / "training_step.quick.ncu-repz").analyse()
     parts = analysis.kernels.filter(pl.col("launch.fused_loss_frac").is_not_null())
     assert parts["id"].to_list() == [246, 248, 249, 251, 252, 253, 254]  # 247 copies the labels, 250 fills one element
-    found = analysis.findings.filter(pl.col("finding") == "unfused_cross_entropy", pl.col("is_most_worth"))
+    found = analysis.findings.filter(pl.col("finding") == "unfused_cross_entropy")
     assert found["id"].to_list() == parts["id"].to_list()
+    assert found.filter("is_most_worth")["id"].to_list() == [
+        246,
+        248,
+        251,
+        253,
+        254,
+    ]  # the two others are small grids as well
     # One kernel reads 4096 rows of 32768 values of 2 bytes, and writes as many: 537 MB, 0.178 ms at 90 % of the peak of 3.35 TB/s.
     assert durations_ns(parts) == pytest.approx(2.235e6, rel=0.001)
     assert predicted_ns(analysis, parts, "unfused_cross_entropy") == pytest.approx(2.235e6 - 0.178e6, rel=0.01)
@@ -98,7 +105,10 @@ def test_a_step_of_durations_and_bytes_alone_is_told_of_its_optimizer_and_loss()
     # sums over the launches, as shares of 13.76 ms.
     found = {row["finding"]: (row["n_launches"], row["share_frac"]) for row in analysis.actions.to_dicts()}
     assert found["unfused_optimizer"] == (600, pytest.approx(0.2376, abs=1e-4))
-    assert found["unfused_cross_entropy"] == (7, pytest.approx(0.1113, abs=1e-4))
+    assert found["unfused_cross_entropy"] == (
+        5,
+        pytest.approx(0.1091, abs=1e-4),
+    )  # two of seven are small grids as well
     # Of the launches that no counter of a unit judges, 35 keep DRAM busy for 60 % or more.
     shares = {name: (share.n_launches, share.share_frac) for name, share in analysis.summary.by_verdict.items()}
     assert shares["memory"] == (35, pytest.approx(0.2043, abs=1e-4))

@@ -58,7 +58,8 @@ def test_l1_is_the_limit_where_it_is_full_by_a_part_that_is_not_named() -> None:
     first = kernel["findings"][0]
     # 48.5 over 16.2, an instruction in two cycles: 6 wavefronts each. The LSU's instructions stay.
     assert kernel["access"]["wavefronts_per_instruction"] == pytest.approx(5.99, abs=0.01)
-    assert (first["id"], first["gain_ns"]) == ("scattered_accesses", pytest.approx((1 - 0.162) * 6e6))
+    # of the time without 2 µs of launch, on the SMs that work, which do for 99 %
+    assert (first["id"], first["gain_ns"]) == ("scattered_accesses", pytest.approx((1 - 0.162 / 0.99) * 5.998e6))
 
 
 def test_l1_that_is_full_leads_however_busy_the_sms_are() -> None:
@@ -96,7 +97,7 @@ def test_what_goes_to_l2_is_the_limit_where_little_comes_back() -> None:
     kernel = judged(SCATTERED | {MEMORY: 60.4, L2: 60.4, STAGE: 5.0, TO_L2: 60.4, FROM_L2: 4.2, LSU: 4.0, COMPUTE: 4.0})
     assert (kernel["verdict"], kernel["limiter"]) == ("memory", "l2")
     assert "l1_beyond_breakdown" not in kernel["caveats"]
-    assert [finding["id"] for finding in kernel["findings"]] == ["l2_stores"]
+    assert [finding["id"] for finding in kernel["findings"]] == ["l2_input"]  # it may be a stack in local memory
     read = judged(
         SCATTERED | {L1: 50.0, MEMORY: 70.0, L2: 70.0, STAGE: 5.0, TO_L2: 30.0, FROM_L2: 70.0, LSU: 4.0, COMPUTE: 4.0}
     )
@@ -121,6 +122,8 @@ TRANSPOSE = SCATTERED | {
     LSU: 5.0,
     COMPUTE: 7.5,
     f"gpu__dram_throughput{PCT}": 18.5,
+    "derived__local_spilling_requests_pct": 0.0,
+    f"lts__d_atomic_input_cycles_active{PCT}": 0.0,
 }
 """A load of 4 sectors and a store of 32 in each warp, on compute capability 12.0; places for warps are empty as well."""
 
@@ -132,7 +135,7 @@ def test_stores_down_columns_outweigh_empty_places_for_warps() -> None:
     assert kernel["access"]["wavefronts_per_instruction"] == pytest.approx(8.96)
     gains = {finding["id"]: finding["gain_ns"] for finding in kernel["findings"]}
     assert next(iter(gains)) == "scattered_stores"
-    assert gains["scattered_stores"] == pytest.approx((1 - 0.185) * 6e6)
+    assert gains["scattered_stores"] == pytest.approx(5.998e6 - 0.185 * 6e6)
     assert "l2_stores" not in gains  # one cause once
 
 
@@ -250,7 +253,7 @@ def test_totals_alone_tell_scattered_accesses(dynamic: float | None, is_reported
     assert kernel["access"]["wavefronts_per_instruction"] == pytest.approx(16.17)
     assert ("scattered_accesses" in gains) == is_reported
     # no gain where shared memory, whose banks could conflict as well, is not known
-    assert gains.get("scattered_accesses") == (pytest.approx(0.94 * 6e6) if dynamic == 0 else None)
+    assert gains.get("scattered_accesses") == (pytest.approx((1 - 0.06 / 0.99) * 5.998e6) if dynamic == 0 else None)
 
 
 @pytest.mark.parametrize(
@@ -295,9 +298,10 @@ def test_what_is_full_on_the_sms_that_work_is_told_although_the_gpu_waits() -> N
     kernel = judged(some | {MEMORY: 59.4, COMPUTE: 3.0, f"gpu__dram_throughput{PCT}": 18.0, L2: 17.0, L1: 99.0})
     gains = {finding["id"]: finding["gain_ns"] for finding in kernel["findings"]}
     assert (kernel["verdict"], kernel["limiter"]) == ("latency", None)
-    # 0.594 over 0.03: 19.8 wavefronts for each instruction, of which one would do
+    # 0.594 over 0.03: 19.8 wavefronts for each instruction, of which one would do, until DRAM is the limit at 0.18
+    assert kernel["access"]["wavefronts_per_instruction"] == pytest.approx(19.8)
     assert gains == {
-        "l1_full_on_working_sms": pytest.approx(0.99 * (1 - 1 / 19.8) * 6e6),
+        "l1_full_on_working_sms": pytest.approx(5.998e6 - 0.18 * 6e6),
         "idle_sms": pytest.approx(0.4 * 6e6),
     }
     assert "l1_full_on_working_sms" not in [
@@ -353,7 +357,9 @@ def test_blocks_of_half_a_warp_are_told_by_the_kernels_line() -> None:
     assert kernel["launch"]["n_threads_per_block"] == 16
     assert kernel["launch"]["unused_lane_frac"] == pytest.approx(0.5)
     findings = {finding["id"]: finding["gain_ns"] for finding in kernel["findings"]}
-    assert findings["blocks_below_a_warp"] == pytest.approx(0.5 * 50_000)  # one lane in two has no thread
+    assert findings["blocks_below_a_warp"] == pytest.approx(
+        0.5 * 48_000
+    )  # one lane in two has no thread; 2 µs are the launch
     assert "partial_warps" not in findings
 
 

@@ -54,7 +54,7 @@ def test_a_sum_that_no_kernel_knows_is_not_zero() -> None:
     analysis = analysed(untimed, launch(1e6, 90), names=("a", "b"))
     shares = analysis.summary.by_verdict
     assert (analysis.summary.duration_ns, shares["memory"].share_frac) == (1e6, 1.0)
-    assert (shares["unknown"].duration_ns, shares["unknown"].share_frac) == (None, None)
+    assert (shares["memory"].n_launches, shares["memory"].duration_ns) == (2, 1e6)  # a verdict needs no duration
 
 
 def test_their_share_of_debug_builds_is_of_the_time_that_each_stands_for() -> None:
@@ -107,21 +107,27 @@ def test_a_run_without_kernels_that_worked_has_no_shares() -> None:
 
 
 def test_actions_count_each_launch_once_and_add_up_over_launches() -> None:
-    findings = pl.DataFrame(
-        [
-            (0, "bank_conflicts", "high", 30.0, True, None),
-            (0, "local_memory", "high", 20.0, False, None),  # overlaps with the larger one of the same launch
-            (1, "tail_wave", "high", 5.0, False, None),  # stands first, and gives less
-            (1, "bank_conflicts", "high", 10.0, True, None),
-            (2, "dram_roof", "low", None, False, None),
-            (2, "tail_wave", "high", 20.0, True, None),
-        ],
-        schema=FINDINGS,
-        orient="row",
-    )
+    told = [
+        (0, "bank_conflicts", 30.0, True),
+        (0, "local_memory", 20.0, False),  # overlaps with the larger one of the same launch
+        (1, "tail_wave", 5.0, False),  # stands first, and gives less
+        (1, "bank_conflicts", 50.0, True),
+        (2, "dram_roof", None, False),
+        (2, "tail_wave", 20.0, True),
+    ]
+    rows = [
+        dict.fromkeys(FINDINGS)
+        | {"id": id_, "finding": finding, "is_most_worth": counts}
+        | ({} if ns is None else {"gain_ns": ns, "expected_ns": ns / 2, "expected_low_ns": 0.0, "expected_high_ns": ns})
+        for id_, finding, ns, counts in told
+    ]
+    findings = pl.DataFrame(rows, schema=FINDINGS)
     actions = rank_actions(findings, 200.0, unit_weights(findings.select("id").unique()))
-    # conflicts: 30 + 10 of 200 ns in two launches; tail: 20 of 200 ns in one
-    assert actions.rows() == [("bank_conflicts", 2, 40.0, 0.2), ("tail_wave", 1, 20.0, 0.1)]
+    # conflicts: 30 + 50 of 200 ns in two launches, of which the second saves more; tail: 20 of 200 ns in one
+    assert actions.rows() == [
+        ("bank_conflicts", 2, [1, 0], 80.0, 40.0, 0.0, 80.0, 0.4),
+        ("tail_wave", 1, [2], 20.0, 10.0, 0.0, 20.0, 0.1),
+    ]
 
 
 def test_actions_of_a_run_without_time_have_no_share() -> None:

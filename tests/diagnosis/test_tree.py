@@ -78,11 +78,10 @@ def test_a_launch_too_small_to_matter_needs_no_utilisation() -> None:
     assert row["verdict"] == "unknown"
 
 
-def test_without_a_duration_the_verdict_is_unknown() -> None:
+def test_without_a_duration_utilisations_give_the_verdict() -> None:
     row, path = diagnosed({MEMORY: 90.0, COMPUTE: 10.0})
-    assert row["verdict"] == "unknown"
-    # "Did profiling succeed and give a duration?" has an answer.
-    assert [(step["node"], step["outcome"]) for step in path] == [("ran", False)]
+    assert row["verdict"] == "memory"
+    assert [(step["node"], step["outcome"]) for step in path][:2] == [("ran", True), ("long_enough", None)]
 
 
 WGMMA = {  # as Nsight Compute printed it of a product of 8192 in BF16 on an H100: HGMMA 64x64x16, both operands from shared memory

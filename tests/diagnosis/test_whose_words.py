@@ -7,13 +7,14 @@ import re
 import polars as pl
 import pytest
 
+from ncuroof.demand import with_demand
 from ncuroof.diagnosis import load_rules
 from ncuroof.diagnosis.findings import add_firing, add_latency_limiter
+from ncuroof.formatting import first_clause
 from ncuroof.metrics.families import families_of
 from ncuroof.metrics.names import matches
-from ncuroof.present.texts.brief import first_clause
-from tests.diagnosis.test_bounds_of_gains import names
 from tests.diagnosis.test_findings import found
+from tests.diagnosis.test_what_fills_a_unit import names
 from tests.diagnosis.test_what_is_told import named
 
 RULES = load_rules()
@@ -227,10 +228,10 @@ def test_foreach_optimizers_are_sent_to_fused_ones_and_not_to_foreach(finding: s
 )  # fmt: skip
 def test_a_grid_that_follows_the_parameters_promises_no_gain_and_names_the_grid(name: str, cause: str) -> None:
     row = named("small_grid", name, **{"occupancy.waves": 0.06, "occupancy.empty_frac": 0.9})
-    diagnosed = add_latency_limiter(add_firing(row, RULES.findings.values()), RULES)
+    diagnosed = add_latency_limiter(add_firing(with_demand(row), RULES.findings.values()), RULES)
     assert diagnosed["limiter.latency"].item() == "grid"
     assert {"small_grid", "grid_of_parameters"} & set(found(row)) == {cause}
-    assert not RULES.findings["grid_of_parameters"].gain_by_limiter
+    assert RULES.findings["grid_of_parameters"].fix is None
 
 
 @pytest.mark.parametrize(
@@ -241,7 +242,7 @@ def test_larger_tiles_promise_nothing_where_they_leave_sms_without_blocks(waves:
     busy = {"occupancy.waves": waves, "utilisation.l2": 0.7, "utilisation.memory": 0.7, "utilisation.dram": 0.2}
     reported = names("l2_traffic", **busy, **{"utilisation.memory_side": 0.7, "utilisation.compute": 0.4})
     assert reported & {"l2_traffic", "l2_traffic_of_few_blocks"} == {cause}
-    assert not RULES.findings["l2_traffic_of_few_blocks"].gain_by_limiter
+    assert RULES.findings["l2_traffic_of_few_blocks"].fix is None
 
 
 _DRAWS = ["random_numbers", "instruction_issue", "integer_pipe", "multiply_add_issue", "half_issue"]

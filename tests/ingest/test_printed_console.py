@@ -397,7 +397,7 @@ def test_a_summary_is_made_of_a_log(tmp_path: Path, capsys: pytest.CaptureFixtur
     path = tmp_path / "slurm-17.out"
     path.write_text(log(SPEED))
     main(["report", str(path), "-o", "-"])
-    assert "one launch, 1.23 ms of GPU time" in capsys.readouterr().out
+    assert "fn   1.23 ms" in capsys.readouterr().out
 
 
 @pytest.mark.oracle

@@ -239,8 +239,8 @@ _ADVISED_BY_CODE = (
     "idle_tensor_cores", "little_work_per_thread", "scattered_accesses", "uncoalesced_global_access", "uncoalesced_global_load",
 )  # fmt: skip
 _DERIVED_FROM_CODE = (
-    "access.generator_setup_frac", "access.most_idle_warp_frac", "arithmetic.fp32_unfused_frac", "instructions.generator_frac",
-    "instructions.xu_sample_frac",
+    "access.generator_setup_frac", "access.local_bytes", "access.local_frac", "access.most_idle_warp_frac",
+    "arithmetic.fp32_unfused_frac", "instructions.generator_frac", "instructions.xu_sample_frac",
 )  # fmt: skip
 """Quantities that need the code besides BY_CODE: of source lines, and those that a value of BY_CODE stands in for."""
 _EVIDENCE_BY_CODE = "arithmetic.loads_per_multiply_add"
@@ -330,6 +330,7 @@ def _analysis(path: Path) -> dict[str, Any]:
         for gone in ("file", "sha256", "command_line"):
             source.pop(gone)
     found["summary"].pop("outlook")
+    found["summary"].pop("actions")
     for group in found["groups"]:
         for judged in ("has_gain", "is_in_doubt"):
             group.pop(judged)
@@ -337,6 +338,8 @@ def _analysis(path: Path) -> dict[str, Any]:
     for each in found["kernels"]:
         each["vendor"].pop("rules", None)
         each.pop("lines")
+        each.pop("code")
+        each["missing"] = [entry for entry in each["missing"] if entry["quantity"] not in _DERIVED_FROM_CODE]
         for group, _, key in (name.partition(".") for name in (*BY_CODE, *_DERIVED_FROM_CODE)):
             (each[group] or {}).pop(key, None)
         each["findings"] = [finding for finding in each["findings"] if finding["id"] not in _BY_CODE]
@@ -345,7 +348,9 @@ def _analysis(path: Path) -> dict[str, Any]:
             finding.pop("is_most_worth")  # one that is known from the code may have been
             if finding["id"] in _ADVISED_BY_CODE:
                 finding.pop("advice")
-            finding["evidence"] = [each for each in finding["evidence"] if each["quantity"] != _EVIDENCE_BY_CODE]
+            finding["evidence"] = [
+                each for each in finding["evidence"] if each["quantity"] not in (_EVIDENCE_BY_CODE, *_DERIVED_FROM_CODE)
+            ]
     return found
 
 

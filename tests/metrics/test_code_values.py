@@ -232,10 +232,13 @@ def test_a_generator_that_is_set_up_within_a_kernel_is_told_before_its_loads() -
         analysed = Reports((replace(raw_report(counters), instructions=instructions),)).analyse()
         return analysed.to_dict()["kernels"][0]["findings"][0]
 
-    assert (first(busy)["id"], first(busy)["gain_ns"]) == ("inlined_generator_setup", pytest.approx(0.9e6))
+    assert (first(busy)["id"], first(busy)["gain_ns"]) == ("inlined_generator_setup", pytest.approx(0.9e6 * 0.998))
     # FP64 is what the numbers are for: setting generators up takes none.
     slow = busy | {"sm__pipe_fp64_cycles_active.avg.pct_of_peak_sustained_elapsed": 20.0}
-    assert (first(slow)["id"], first(slow)["gain_ns"]) == ("inlined_generator_setup", pytest.approx(0.8e6))
+    assert (first(slow)["id"], first(slow)["gain_ns"]) == (
+        "inlined_generator_setup",
+        pytest.approx((1 - 0.002 - 0.2) * 1e6),
+    )
 
 
 @pytest.mark.parametrize(

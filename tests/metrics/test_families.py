@@ -133,6 +133,11 @@ NAMES = {
         "cutlass_sm80_tensorop_f16_s16x8x16dgrad_optimized_f16_128x128_32x4_nhwc_align8",
         "cutlass3x_sm90_tensorop_s64x128x16gemm_f16_f16_f32_f16_f16_128x128x64_2x1x1_0_tnn_align8_warpspecialized",
     ],
+    "merge_sort": ["void cub::CUB_200200_NS::DeviceMergeSortBlockSortKernel<Policy, Item *, MyLess>(T2)"],
+    "functor": [
+        "typeinfo name for MatrixAdd", "void RAJA::policy::cuda::impl::forallp_cuda_kernel<RAJA::cuda_exec<256>, Daxpy>(T2)",
+    ],
+    "decode_attention": ["void vllm::paged_attention_v2_kernel<unsigned short, unsigned char, 128>(float *)"],
     "cub": [
         "void cub::DeviceScanKernel<cub::DeviceScanPolicy<float>::Policy600, float *, float *>(T2, T3)",
         "void cub::CUB_200200_520_NS::DeviceReduceKernel<cub::CUB_200200_520_NS::DeviceReducePolicy<float>>(T1)",

@@ -177,7 +177,8 @@ ROWS: list[ByHand] = [
         ("utilisation.l1_beyond", {MEMORY: memory, L1_ACTIVE: busy, **ALWAYS_ACTIVE, **chip(each)}, beyond)
         for each, memory, busy, beyond in (
             *((each, 50, 90, 0.9) for each in (75, 80, 86, 87, 89)),
-            (90, 50, 90, None), (75, 50, 79, None), (75, 50, 81, 0.81), (75, 81, 90, None), (75, 79, 90, 0.9),
+            (90, 50, 90, None), (75, 50, 74, None), (75, 50, 79, 0.5 + 0.29 * 0.4),
+            (75, 50, 81, 0.5 + 0.31 * 0.6), (75, 81, 90, None), (75, 79, 90, 0.9),
         )
     ),
     ("check.l1_throughput_frac", {L1_ACTIVE: 90, **HALF_ACTIVE}, 0.45),

@@ -8,19 +8,13 @@ import pytest
 
 from ncuroof.present.sentences import actions
 from ncuroof.present.sentences.actions import in_doubt, together, without_gain
-from tests.present.documents import document, outlook
+from tests.present.documents import action, document, outlook
 
 
 def _run(n_actions: int, n_with_more_work: int = 0, **known: Any) -> dict[str, Any]:
     """A run with actions of 10 % each, of which the last ones need more work per launch; all are first ones."""
     listed = [
-        {
-            "share_frac": 0.1,
-            "title": "spills",
-            "n_launches": 1,
-            "finding": "spills",
-            "needs_more_work": place >= n_plain,
-        }
+        action(f"spills {place}", title="spills", needs_more_work=place >= n_plain)
         for n_plain in [n_actions - n_with_more_work]
         for place in range(n_actions)
     ]
@@ -74,7 +68,7 @@ def test_the_run_is_faster_by_what_needs_no_more_work() -> None:
 def test_only_the_first_actions_are_shown() -> None:
     run = _run(4)
     run["summary"]["outlook"]["n_first"] = 2
-    assert [line.gain for line in actions.outlook(run).actions] == ["10.0 %", "10.0 %"]
+    assert [line.finding for line in actions.outlook(run).actions] == ["spills 0", "spills 1"]
 
 
 @pytest.mark.parametrize(

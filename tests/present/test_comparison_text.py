@@ -24,7 +24,7 @@ def test_a_run_of_more_launches_is_not_called_slower_without_a_word() -> None:
     lines = text_lines([launch("a", 300.0)], [launch("a", 200.0)] * 3)
     # 300 µs before, 600 µs after; a launch of 300 µs takes 200 µs
     assert "the run is 2× slower" in lines
-    assert "launch for launch, over the kernels that both runs launched: 1.5× faster" in lines
+    assert lines[1] == "launch for launch, over the kernels that both runs launched: 1.5× faster"
     same = text_lines([launch("a", 300.0)], [launch("a", 200.0)])
     assert not any(line.startswith("launch for launch") for line in same)
 
@@ -35,8 +35,36 @@ def test_what_ran_at_another_clock_is_shown_with_what_carries_over() -> None:
     lines = text_lines(before, [launch("a", 7e3, **fast, **{"traffic_bytes.dram": 5e5}), launch("b", 8e3, **fast)])
     assert "0 kernels faster, 0 slower, 0 unchanged, 2 at another SM clock, 0 added, 0 removed" in lines
     said = " ".join(lines[lines.index("a") :])
-    assert "times are not compared, as the SM clock differs by 25.0 % (1200 MHz → 1500 MHz): DRAM bytes −50.0 %" in said
+    assert said.startswith("a the SM clock differs by 25.0 % (1200 MHz → 1500 MHz): DRAM bytes −50.0 %")  # and no times
     assert "b" not in lines  # nothing else changed
+
+
+def test_where_times_are_not_compared_none_stands_before_and_after() -> None:
+    other = replace(SETUP, gpus=("NVIDIA B200",))
+    before = run(launch("a", 200.0, **{"traffic_bytes.dram": 1e8}))
+    document = comparison_document(compare(before, run(launch("a", 100.0, **{"traffic_bytes.dram": 5e7}), setup=other)))
+    for text in (to_text(document), to_markdown(document)):
+        assert text.count("times are not compared") == 1  # once for all, and not with every kernel
+        assert "µs → " not in text
+        assert "| 200 µs" not in text
+    (line,) = changes(document).lines
+    assert (line.before, line.after, line.recoverable) == ("—", "—", "—")
+    assert line.sentence == "amounts alone: DRAM bytes −50.0 %"
+
+
+def test_kernels_that_may_belong_together_come_with_the_option_that_compares_them() -> None:
+    heavy = {"work.fp32.flop": 7e9}
+    document = comparison_document(
+        compare(
+            run(launch("a"), launch("sort", **heavy), launch("scan", **heavy)),
+            run(launch("a"), launch("merge", **heavy)),
+        )
+    )
+    said = " ".join(to_text(document).split())
+    option = "compare them with --pair sort=merge"
+    assert f"perhaps sort → merge (the same shape; the same FLOPs per launch): {option}" in said
+    assert "\\-\\-pair sort=merge" in to_markdown(document) or "--pair sort=merge" in to_markdown(document)
+    assert [each["pair"] for each in document["candidates"]] == ["sort=merge", "scan=merge"]
 
 
 def test_another_amount_of_work_is_told() -> None:
@@ -50,7 +78,7 @@ def test_another_amount_of_work_is_told() -> None:
 def test_launches_that_failed_are_told_and_keep_the_run_from_being_compared() -> None:
     lines = text_lines([launch("a"), launch("b")], [launch("a"), launch("b", None, failed=True)])
     assert "after:  run · NVIDIA H200 · 2 launches, 1 of them failed to profile, 100 µs" in lines
-    assert "GPU times of the whole runs are not compared: b failed to profile after" in lines
+    assert "sums over the whole runs say nothing: b failed to profile after" in lines
     assert (
         "launch for launch, over the kernels that both runs launched: no change beyond measurement noise (±2.9 %)"
         in lines

@@ -125,16 +125,16 @@ def test_a_misspelt_name_is_found() -> None:
 def test_a_verdict_says_the_whole_way_to_it() -> None:
     assert explain("overhead", with_files=False).splitlines()[4:] == [
         "Decision path, starting at 1:",
-        "  1. Did profiling succeed and give a duration? (duration_ns > 0): yes → 2",
+        "  1. Did profiling succeed? (check.failed < 1): yes → 2",
         "  2. Does the kernel run longer than its launch costs? (check.usual_ns ≥ 5000): no → 3",
-        "  3. Does the grid fill at least one wave? (occupancy.waves ≥ 1): no → overhead",
+        "  3. Can the grid fill at least one wave? (occupancy.most_waves ≥ 1): no → overhead",
     ]
 
 
 def test_answers_that_no_launch_can_give_are_left_out() -> None:
     text = explain("unknown")
-    assert "give a duration? (duration_ns > 0): yes → 2, no → unknown\n" in text
-    assert "its launch costs? (check.usual_ns ≥ 5000): yes → 4, no → 3\n" in text
+    assert "Did profiling succeed? (check.failed < 1): yes → 2, no or not known → unknown\n" in text
+    assert "its launch costs? (check.usual_ns ≥ 5000): yes or not known → 4, no → 3\n" in text
     assert "Is the arithmetic intensity clearly left of the ridge?" not in text
 
 
@@ -259,7 +259,7 @@ def test_every_limiter_of_latency_is_told_in_plain_words_or_is_plain() -> None:
         ("memory-bound", "memory: verdict"),
         ("reduced clock", "reduced_clock: caveat"),
         ("Small grid: too few blocks to fill the GPU", "small_grid: finding"),
-        ("waiting for launches (CPU-bound)", "wall_time.host_wait: part"),
+        ("waiting for the CPU to launch kernels", "wall_time.host_wait: part"),
         ("FP32", "fp32: limiter"),
         ("Of roofline", "efficiency: page column"),
         ("ridge", "side: column"),
@@ -405,7 +405,7 @@ def test_a_finding_says_of_which_lines_it_speaks() -> None:
 def test_a_part_of_a_steps_time_is_explained_beside_a_verdict_of_its_name() -> None:
     assert explain("host_wait") == explain("wall_time.host_wait")
     assert explain("host_wait").startswith(
-        "wall_time.host_wait: part of a step's time, idle, waiting for launches (CPU-bound)"
+        "wall_time.host_wait: part of a step's time, idle, waiting for the CPU to launch kernels"
     )
     assert "memory: verdict" in explain("memory")
     assert "Copies or memsets run, and no kernel." in explain("wall_time.memory")

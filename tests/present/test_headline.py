@@ -6,7 +6,8 @@ import pytest
 
 from ncuroof.diagnosis import load_rules
 from ncuroof.present.page.headline import headline
-from tests.present.documents import document, kernel, unknown_kernel
+from tests.present import documents
+from tests.present.documents import document, kernel, saving, unknown_kernel
 
 
 def finding(gain_ns, **changes):
@@ -16,22 +17,16 @@ def finding(gain_ns, **changes):
         "severity": "low",
         "advice": "Move fewer bytes. If it cannot, it is done.",
         "evidence": [],
-        "gain_ns": gain_ns,
+        **saving(gain_ns),
         "is_most_worth": gain_ns is not None,
         "gain_basis": None,
+        "expected_basis": None,
         "waste": {},
     } | changes
 
 
 def action(share_frac, name="dram_roof", n_launches=1):
-    return {
-        "finding": name,
-        "title": "A title",
-        "n_launches": n_launches,
-        "gain_ns": 1.0,
-        "share_frac": share_frac,
-        "needs_more_work": False,
-    }
+    return documents.action(name, share_frac=share_frac, n_launches=n_launches)
 
 
 def said(*kernels, joint=(None, None), debug_build_frac=0.0, **changes):
@@ -62,29 +57,30 @@ def test_one_limiter_is_not_mostly_and_little_is_left_to_the_bar():
     assert said(*kernels)[0] == "95.0 % of GPU time is memory-bound (DRAM)."
 
 
-def test_the_first_thing_to_do_is_told_in_the_words_that_give_most_and_for_the_launches_with_these_words():
+def test_the_first_thing_to_do_is_told_in_the_words_that_give_most_and_for_the_launches_of_that_kernel():
     widen = "Widen the loads. And more."
     kernels = [
         kernel(id=0, short_name="largest", duration_ns=100.0, findings=[finding(40.0)]),
         kernel(id=1, short_name="large", duration_ns=50.0, findings=[finding(30.0, advice=widen)]),
-        kernel(id=2, short_name="small", duration_ns=50.0, findings=[finding(20.0, advice=widen + " And no more.")]),
+        kernel(id=2, short_name="large", duration_ns=50.0, findings=[finding(20.0, advice=widen + " And no more.")]),
+        kernel(id=3, short_name="other", duration_ns=0.0, findings=[finding(9.0, advice=widen)]),
     ]
     _, first, gives = said(*kernels, actions=[action(0.45, n_launches=3), action(0.05, "tail_wave")], joint=(0.5, 2.0))
     assert first == "Start with large and 1 other launch: Widen the loads."
     # 30 + 20 of 200 ns
     assert gives == (
-        "That saves up to 25.0 % of GPU time (45.0 % with the same finding in 1 more launch); the top 2 changes, together at most "
-        "50.0 %: speedup up to 2×."
+        "That saves about 12 %, at most 25.0 % of GPU time (45.0 % with the same finding in 1 more launch); "
+        "the top 2 changes, together at most 50.0 %: speedup up to 2×."
     )
     alone = said(*kernels, actions=[action(0.45, n_launches=3)], joint=(0.45, 1.82))[2]
     assert alone == (
-        "That saves up to 25.0 % of GPU time (45.0 % with the same finding in 1 more launch): speedup up to 1.82×."
+        "That saves about 12 %, at most 25.0 % of GPU time (45.0 % with the same finding in 1 more launch): speedup up to 1.82×."
     )
 
 
 def test_one_thing_to_do_is_not_summed_up_with_others():
     gives = said(kernel(duration_ns=20.0, findings=[finding(10.0)]), actions=[action(0.5)], joint=(0.5, 2.0))[2]
-    assert gives == "That saves up to 50.0 % of GPU time: speedup up to 2×."
+    assert gives == "That saves about 25 %, at most 50.0 % of GPU time: speedup up to 2×."
 
 
 def test_where_launches_were_counted_each_counts_with_those_that_it_stands_for():
@@ -92,7 +88,7 @@ def test_where_launches_were_counted_each_counts_with_those_that_it_stands_for()
     _, first, gives = said(kernel(findings=[finding(10.0)], **counted), actions=[action(0.1, n_launches=8)])
     assert first == "Start with saxpy and 7 other launches: Move fewer bytes."
     # 4 · 10 ns of what the document says is 100 ns
-    assert gives.startswith("That saves up to 40.0 % of GPU time")
+    assert gives.startswith("That saves about 20 %, at most 40.0 % of GPU time")
 
 
 def test_without_a_gain_the_longest_kernels_advice_is_told():
@@ -176,3 +172,24 @@ def test_where_most_of_the_time_is_in_debug_builds_these_come_first_and_no_gain_
     assert said(*kernels, actions=[action(0.08)], debug_build_frac=0.5)[1].startswith(
         "Start with saxpy: Move fewer bytes."
     )
+
+
+def test_where_most_of_the_time_has_no_verdict_what_to_collect_is_said_and_no_kernel_to_start_with():
+    unknown = kernel(
+        id=0,
+        duration_ns=98.0,
+        verdict="unknown",
+        limiter=None,
+        missing=[{"quantity": "duration_ns", "collect": "--set full"}],
+    )
+    found = document(unknown, kernel(id=1, duration_ns=2.0, findings=[finding(0.1)]), actions=[action(0.001)])
+    found["summary"]["outlook"] |= {"joint_frac": None, "joint_speedup": None, "is_mostly_unjudged": True}
+    found["summary"]["debug_build_frac"] = 0.0
+    sentences = headline(found, load_rules())
+    assert not any("tart with" in sentence for sentence in sentences)
+    assert "lacks the counters for a verdict" in sentences[0]
+
+
+def test_without_times_the_verdict_is_said_and_that_savings_are_not_known():
+    (sentence, *_) = said(kernel(duration_ns=None, limiter=None))
+    assert sentence == "memory-bound; without a duration, what can be saved is not known."

@@ -225,7 +225,7 @@ def test_long_texts_are_stored_once_in_each_part():
     assert list(blocks) == ["index", "details-0", "details-1", "details-2"]
     assert [len(blocks[f"details-{number}"]["kernels"]) for number in range(3)] == [64, 64, 2]
     for name, block in blocks.items():
-        wanted = kernels[0]["name"] if name == "index" else "a share of the duration"
+        wanted = kernels[0]["name"] if name == "index" else "after it, L2 is the limit; a share of the duration"
         assert block["texts"].count(wanted) == 1
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import ncuroof
 from ncuroof.present.sentences.remarks import reached_roof_lines
-from ncuroof.present.texts.brief import brief
+from ncuroof.present.texts.run_summary import run_summary
 from ncuroof.sidecars.calibration import ReachedRoof
 from tests.roofline.test_calibration import H200
 from tests.support import demo
@@ -22,7 +22,7 @@ def test_the_nearest_come_first_each_at_the_launchs_clock() -> None:
     line = "2 measured roofs; launches reach up to 109.4 % of BF16 tensor, 99.3 % of DRAM (roofs scaled to each launch's SM clock)"
     analysis = REPORTS.analyse([H200])
     assert list(reached_roof_lines(analysis)) == [line]
-    assert brief(analysis).devices[-1] == line
+    assert run_summary(analysis).devices[-1] == line
 
 
 @pytest.mark.long

@@ -9,7 +9,7 @@ import re
 import pytest
 
 from ncuroof.present.page.render import render_page
-from tests.present.documents import document, kernel, three_kernels, weighted_document
+from tests.present.documents import action, document, kernel, saving, three_kernels, weighted_document
 
 pytestmark = pytest.mark.browser
 
@@ -265,14 +265,7 @@ def with_actions():
         kernel(id=12, short_name="gamma", duration_ns=2e5, findings=[tail, {**grid, "is_most_worth": False}]),
     ]
     actions = [
-        {
-            "finding": each["id"],
-            "title": each["title"],
-            "n_launches": n,
-            "gain_ns": 1e4 * n,
-            "share_frac": n / 40,
-            "needs_more_work": False,
-        }
+        action(each["id"], 1e4 * n, title=each["title"], n_launches=n, share_frac=n / 40)
         for each, n in ((grid, 2), (tail, 1))
     ]
     return document(*kernels, actions=actions)
@@ -321,25 +314,18 @@ def test_a_thing_to_do_on_another_gpu_leads_to_that_gpu(visit):
 def test_a_thing_to_do_on_several_gpus_leads_to_the_one_where_it_saves_most_and_on_to_the_others(visit):
     grid = {**FINDING, "id": "small_grid", "title": "The grid is small"}
     launches = [
-        kernel(id=0, short_name="alpha", duration_ns=9e5, findings=[{**grid, "gain_ns": 2e4}]),
-        kernel(id=1, short_name="beta", duration_ns=1e5, device=1, findings=[{**grid, "gain_ns": 1e4}]),
-        kernel(id=2, short_name="gamma", duration_ns=1e5, device=2, findings=[{**grid, "gain_ns": 1.5e4}]),
-        kernel(id=3, short_name="delta", duration_ns=1e5, device=2, findings=[{**grid, "gain_ns": 1.5e4}]),
+        kernel(id=0, short_name="alpha", duration_ns=9e5, findings=[{**grid, **saving(2e4)}]),
+        kernel(id=1, short_name="beta", duration_ns=1e5, device=1, findings=[{**grid, **saving(1e4)}]),
+        kernel(id=2, short_name="gamma", duration_ns=1e5, device=2, findings=[{**grid, **saving(1.5e4)}]),
+        kernel(id=3, short_name="delta", duration_ns=1e5, device=2, findings=[{**grid, **saving(1.5e4)}]),
         kernel(id=4, short_name="epsilon", duration_ns=1e5, device=3, findings=[]),
     ]
     devices = [
         {"name": name, "compute_capability": "9.0", "sm_count": 1, "dram_bytes_per_s": None, "profile": None}
         for name in ("A", "B", "C", "D")
     ]
-    action = {
-        "finding": "small_grid",
-        "title": "The grid is small",
-        "n_launches": 4,
-        "gain_ns": 6e4,
-        "share_frac": 0.05,
-        "needs_more_work": False,
-    }
-    browser = visit(document(*launches, devices=devices, actions=[action]))
+    grids = action("small_grid", 6e4, title="The grid is small", n_launches=4, share_frac=0.05)
+    browser = visit(document(*launches, devices=devices, actions=[grids]))
     device, elsewhere = (f"document.getElementById('{name}')" for name in ("device-filter", "elsewhere"))
     assert browser.run(f"{device}.value") == "0"  # 900 µs of 1.3 ms
     assert browser.run(f"{elsewhere}.textContent") == ""

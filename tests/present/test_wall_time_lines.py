@@ -11,8 +11,8 @@ from ncuroof.diagnosis import load_rules
 from ncuroof.present.page.headline import headline
 from ncuroof.present.page.render import render_page
 from ncuroof.present.sentences.actions import outlook, together, whole
-from ncuroof.present.sentences.wall_time import idle_line, idle_sentence, wall_time_lines, wall_time_tables
-from tests.present.documents import WEIGHTING, document, kernel
+from ncuroof.present.sentences.wall_time import idle_sentence, wall_time_lines, wall_time_tables
+from tests.present.documents import WEIGHTING, action, document, kernel, saving
 
 
 def part(
@@ -109,9 +109,6 @@ def test_of_a_whole_run_no_speedup_is_told() -> None:
     """Two recordings of one script: 1.88 s, of which the GPU idled 97.3 %, and 0.62 s, of which it idled 92.0 %; a step 75 %."""
     assert "speedup up to 1.33×" in idle_sentence(weighting())
     assert "speedup" not in idle_sentence(weighting(n_steps=None))
-    line = idle_line(weighting(n_steps=None), 0.0)
-    assert line is not None
-    assert "speedup" not in line.title
 
 
 def test_the_pages_table_advises_where_it_pays() -> None:
@@ -139,55 +136,27 @@ def test_idle_time_is_told_before_what_to_do_in_kernels() -> None:
 
 
 def _faster_kernels(share_frac: float) -> list[dict[str, Any]]:
-    return [
-        {
-            "finding": "f",
-            "title": "T",
-            "n_launches": 1,
-            "gain_ns": 1.0,
-            "share_frac": share_frac,
-            "needs_more_work": False,
-        }
-    ]
+    return [action("f", title="T", share_frac=share_frac)]
 
 
-def test_idle_time_is_the_first_thing_to_do_where_it_gives_most() -> None:
-    # Kernels run for 74.75 % of a step: 33 % of theirs are 24.7 % of it, 34 % are 25.4 %.
-    analysis = document(kernel(), actions=_faster_kernels(0.33))
+def test_idle_time_is_listed_among_the_actions_by_what_it_saves() -> None:
+    kernels = _faster_kernels(0.33)
+    idle = action(None, 20e6, title="The GPU idles: launches came late", advice="Launch less: compile. Or not.")
+    analysis = document(kernel(), actions=[idle, *kernels, action(None, 1e6, id="other")])
     analysis["summary"]["weighting"] = weighting()
-    analysis["summary"]["outlook"]["of_run_frac"] = 0.7475
+    analysis["summary"]["outlook"]["n_first"] = 1
     found = outlook(analysis)
-    assert found.idle is not None
-    assert (found.idle.share, found.idle.advice) == ("25.0 %", "Launch less: compile.")
-    assert found.idle.title == (
-        "of a step the GPU is idle, mostly launches came late; without idle time, speedup up to 1.33×"  # 1 / 0.75
-    )
+    assert [line.finding for line in found.actions] == ["", "f"]  # the other idle time is too little of a step
+    assert (found.actions[0].expected, found.actions[0].advice) == ("10 ms", "Launch less: compile.")
+    assert found.whole == "a step, 80.0 ms"
     page = render_page(analysis)
-    assert "<p><strong>25.0 %</strong> of a step the GPU is idle" in page
-    assert "In kernels: upper bounds, as a share" in page
-    analysis["actions"] = _faster_kernels(0.34)
-    assert outlook(analysis).idle is None
-    assert "In kernels: upper bounds, as a share" not in render_page(analysis)
-
-
-def test_what_idle_time_is_a_share_of() -> None:
-    profiled = idle_line(weighting(duration_ns=100e6, idle_frac=0.4), 0.0)  # nobody timed it without the profiler
-    assert profiled is not None
-    assert profiled.title.startswith("of a step under the profiler the GPU is idle")
-    whole_run = idle_line(weighting(n_steps=None), 0.0)
-    assert whole_run is not None
-    assert whole_run.title.startswith(
-        "of the run (start-up and warm-up included; --step N measures a later step) the GPU is idle"
-    )
-    always = idle_line(weighting(idle_frac=0.995), 0.0)
-    assert always is not None
-    assert always.title == "of a step the GPU is idle, mostly launches came late"  # a speedup of 200 says nothing
+    assert "The GPU idles: launches came late" in page
 
 
 def test_after_idle_time_what_to_do_first_is_of_the_kernels() -> None:
-    finding = {"id": "f", "title": "T", "severity": "low", "advice": "Fuse.", "evidence": [], "gain_ns": 1.0}
+    finding = {"id": "f", "title": "T", "severity": "low", "advice": "Fuse.", "evidence": [], **saving(1.0)}
     analysis = document(
-        kernel(findings=[finding | {"is_most_worth": True, "gain_basis": None, "waste": {}}]),
+        kernel(findings=[finding | {"is_most_worth": True, "gain_basis": None, "expected_basis": None, "waste": {}}]),
         actions=_faster_kernels(0.1),
     )
     assert any(sentence.startswith("Start with saxpy") for sentence in headline(analysis, load_rules()))
@@ -321,7 +290,6 @@ def test_of_several_reports_a_step_says_whose_it_is() -> None:
     ]
     assert "<p>A step of rank1.ncu-rep takes 90.0 ms; the GPU is idle" in page
     assert "<p>The GPU is idle for 25.0 % of a step of rank1.ncu-rep, mostly" in page
-    assert "<strong>25.0 %</strong> of a step of rank1.ncu-rep the GPU is idle" in page
 
 
 def test_reports_of_the_same_name_have_numbers() -> None:
@@ -334,5 +302,4 @@ def test_a_step_of_little_of_the_gpu_time_is_not_told_first(timed_frac: float | 
     analysis = document(kernel(), actions=_faster_kernels(0.1))
     analysis["summary"]["weighting"] = weighting(idle_frac=0.6) | {"timed_frac": timed_frac}
     assert headline(analysis, load_rules())[0].startswith("The GPU is idle") is is_first
-    assert (outlook(analysis).idle is not None) is is_first
     assert wall_time_lines(analysis["summary"]["weighting"])[0].startswith("a step takes 80.0 ms")

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 import ncuroof
 from ncuroof.analysis import Analysis
 from ncuroof.cli.program import program
-from ncuroof.comparison import judge, parse_gate
+from ncuroof.comparison import compare, judge, parse_gate
 from ncuroof.comparison.baseline import baseline_json
 from ncuroof.comparison.history import history
 from ncuroof.fleet import FLEET_FAILURES
@@ -29,6 +29,7 @@ from ncuroof.sidecars.predecessors import Predecessor
 from ncuroof.sidecars.traces.idle_places import Place
 from ncuroof.sidecars.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from ncuroof.whatif import busy_times, parse_target, project
+from tests.comparison import runs
 from tests.fleet.launches import fleet, launch
 from tests.support import demo
 from tests.support.constructed import Accesses, Described
@@ -70,6 +71,8 @@ def documents(folder: Path) -> Mapping[str, list[Document]]:
     run, mended = (ncuroof.read(path).analyse() for path in (demo.REPORT, MENDED))
     compared = ncuroof.compare(run, mended)
     by_line = ncuroof.compare(*(ncuroof.read(path).analyse() for path in (_lined(folder), _lined(folder, 1400))))
+    code = [runs.launch("a", sha256=each * 64, n_instructions=n, is_whole=True) for each, n in (("1", 100), ("2", 200))]
+    of_code = compare(*map(runs.run, code))
     counts = json.loads(counts_json(_COUNTS))
     found = [
         ncuroof.read(demo.REPORT).analyse([CALIBRATION]).to_dict(),
@@ -79,6 +82,7 @@ def documents(folder: Path) -> Mapping[str, list[Document]]:
         Reports((raw_report({}),)).analyse().to_dict(),
         comparison_document(compared, judge([parse_gate("time:+5%")], compared)),
         comparison_document(by_line),
+        comparison_document(of_code),
         history_document(history([run.run(), mended.run(), run.run()])),
         json.loads(baseline_json(run.run())),
         _projection(run),

@@ -89,6 +89,16 @@ class Image:
         section = self.function(function)
         return b"" if section is None else self._of(section)
 
+    def relocated(self, function: bytes) -> set[int]:
+        """Return the offsets in a function's machine code that hold an address which the linker or the loader fills in."""
+        name = b".text." + function
+        return {
+            where
+            for prefix, layout in _ENTRY_BY_NAME.items()
+            if (section := self.named(prefix + name)) is not None
+            for where, *_ in layout.iter_unpack(_whole(self._of(section), layout.size))
+        }
+
     def relocations(self, name: bytes) -> Iterator[tuple[int, int, int]]:
         """Yield `(offset, target section, target offset)` for each address in section `name` that the loader fills in.
 
@@ -98,7 +108,7 @@ class Image:
         symbols = self.content(b".symtab")
         for prefix, layout in _ENTRY_BY_NAME.items():
             entries = self.content(prefix + name)
-            for where, info, *addend in layout.iter_unpack(entries[: len(entries) // layout.size * layout.size]):
+            for where, info, *addend in layout.iter_unpack(_whole(entries, layout.size)):
                 symbol = _SYMBOL.size * (info >> 32)
                 if symbol + _SYMBOL.size <= len(symbols):
                     _, _, _, section, value, _ = _SYMBOL.unpack_from(symbols, symbol)
@@ -110,6 +120,11 @@ class Image:
     def _name(self, start: int) -> bytes:
         start += self._names_start
         return self._content[start : start + _MOST_NAME_BYTES].split(b"\0", 1)[0]
+
+
+def _whole(content: bytes, size: int) -> bytes:
+    """Return the content without what is cut at its end, of entries of `size` bytes."""
+    return content[: len(content) // size * size]
 
 
 def is_image(content: bytes) -> bool:

@@ -115,6 +115,10 @@ LANE_WISE = (0x037, 0x03A, 0x03B, 0x03C, 0x03F, 0x07A, 0x189)
 """IMMA, LDSM, HMMA, DMMA, QMMA and similar, and SHFL: what a thread gets depends on its lane in the warp."""
 
 
+NOP = 0x118
+"""Fills functions up to a multiple of 128 bytes."""
+
+
 def is_wait_for_copies(low: int) -> bool:
     """Return whether a DEPBAR, by its low 64 bits, waits for copies: their groups (LDGDEPBAR) are counted by scoreboard 0."""
     return low >> 44 & 7 == 0
@@ -125,7 +129,7 @@ def n_groups_left(low: int) -> int:
     return low >> 38 & 63
 
 
-def beginnings(code: bytes) -> dict[int, int]:
+def beginnings(code: bytes | bytearray) -> dict[int, int]:
     """Return how many instructions have each value of their lowest 16 bits: full opcode and, in the highest four, predicate."""
     low, high = (code[byte::INSTRUCTION_BYTES] for byte in (0, 1))
     return {first | second << 8: n for (first, second), n in Counter(zip(low, high, strict=False)).items()}

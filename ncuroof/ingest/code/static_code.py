@@ -13,9 +13,11 @@ on 7.5 to 9.0, both compared with their SASS.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -106,6 +108,56 @@ _TELLING = re.compile(
     )
     + b"]"
 )
+
+
+_ADDRESS_BITS = ((1 << 82) - 1) ^ ((1 << 32) - 1)
+"""Where an instruction holds an address: immediates begin at bit 32, targets end at bit 81."""
+
+
+@dataclass(frozen=True, slots=True)
+class CodeIdentity:
+    """By what the code of a function is recognised.
+
+    Attributes:
+        sha256: of its instructions, in hexadecimal; without addresses that linker and loader fill in, and what only fills up.
+        n_instructions: how many these are.
+        is_whole: whether it calls nothing outside, so that equal code computes the same.
+    """
+
+    sha256: str
+    n_instructions: int
+    is_whole: bool
+
+
+def identity_of(code: bytes, compute_capability: int, relocated: Collection[int]) -> CodeIdentity | None:
+    """Return by what a function's code is recognised; None if its code is not known.
+
+    Args:
+        code: the function's machine code.
+        compute_capability: its target, such as 86 for 8.6. Below 7.0 the instruction encoding differs and the result is None.
+        relocated: offsets of addresses in it.
+    """
+    size = sass.INSTRUCTION_BYTES
+    n_instructions = len(code) // size if compute_capability >= sass.VOLTA else 0
+    while n_instructions and _opcode(code, n_instructions - 1) == sass.NOP:
+        n_instructions -= 1
+    if not n_instructions:
+        return None
+    content = bytearray(code[: n_instructions * size])
+    for start in {offset - offset % size for offset in relocated}:
+        instruction = int.from_bytes(content[start : start + size], "little")
+        content[start : start + size] = (instruction & ~_ADDRESS_BITS).to_bytes(
+            len(content[start : start + size]), "little"
+        )
+    full = {beginning & sass.FULL_OPCODE for beginning in sass.beginnings(content)}
+    calls = {each for each in full if each & sass.OPCODE in (sass.CALL, sass.CALL_ABSOLUTE)}
+    return CodeIdentity(hashlib.sha256(content).hexdigest(), n_instructions, calls <= {sass.CALL_NEARBY})
+
+
+def _opcode(code: bytes, number: int) -> int:
+    """Return the opcode of an instruction, by its number."""
+    start = number * sass.INSTRUCTION_BYTES
+    return int.from_bytes(code[start : start + 2], "little") & sass.OPCODE
 
 
 def adjacent_share(code: bytes, compute_capability: int) -> float | None:
@@ -272,7 +324,16 @@ ANALYSES: Mapping[str, tuple[pl.DataType, Callable[[bytes, int], Any]]] = {
 That function takes the machine code and its compute capability (86 for 8.6), and returns None for what it does not know. What it
 returns is said in its docstring."""
 
-RAW_CODE = pl.Schema({"is_debug_build": pl.Boolean(), **{name: dtype for name, (dtype, _) in ANALYSES.items()}})
+_IDENTITY = pl.Struct({"sha256": pl.String(), "n_instructions": pl.Int64(), "is_whole": pl.Boolean()})
+"""CodeIdentity."""
+
+RAW_CODE = pl.Schema(
+    {
+        "is_debug_build": pl.Boolean(),
+        "identity": _IDENTITY,
+        **{name: dtype for name, (dtype, _) in ANALYSES.items()},
+    }
+)
 """One row per profiled workload: what its machine code says. Null where that is not known, as without the code."""
 
 
@@ -316,7 +377,11 @@ def _analysed(
             return {}
         code = image.code(function)
         n_left -= len(code)
-        return {name: analyse(code, image.compute_capability) for name, (_, analyse) in ANALYSES.items()}
+        target = image.compute_capability
+        identity = identity_of(code, target, image.relocated(function))
+        return {name: analyse(code, target) for name, (_, analyse) in ANALYSES.items()} | {
+            "identity": None if identity is None else asdict(identity)
+        }
 
     for row in islice(rows, _MOST_LOOKED_AT):
         span = spans[row]

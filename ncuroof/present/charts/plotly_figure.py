@@ -19,6 +19,7 @@ from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import chart, dot_sizes_px
 from ncuroof.present.charts.roofline_svg import GRID, INK, PAPER, SOFT
 from ncuroof.present.charts.views import FLOP, VIEWS, View
+from ncuroof.present.palette import verdict_colours
 from ncuroof.present.sentences.breakdowns import LEAST_SPREAD_FRAC, extremes
 
 if TYPE_CHECKING:
@@ -27,15 +28,15 @@ if TYPE_CHECKING:
 Part = dict[str, Any]
 """A plotly trace or layout, or a part of either, as a dict."""
 
-MARKS = {
-    Verdict.MEMORY: ("#0072b2", "circle"),
-    Verdict.COMPUTE: ("#d55e00", "square"),
-    Verdict.BALANCED: ("#b9609a", "diamond"),
-    Verdict.LATENCY: ("#bf7f00", "triangle-up"),
-    Verdict.OVERHEAD: ("#009e73", "triangle-down"),
-    Verdict.UNKNOWN: ("#7d868f", "x"),
+_SYMBOLS = {
+    Verdict.MEMORY: "circle",
+    Verdict.COMPUTE: "square",
+    Verdict.BALANCED: "diamond",
+    Verdict.LATENCY: "triangle-up",
+    Verdict.OVERHEAD: "triangle-down",
+    Verdict.UNKNOWN: "x",
 }
-"""Colour (of Okabe and Ito's palette) and symbol, as on the page."""
+"""Symbol of each verdict, as on the page."""
 
 _LINE = "#d8dde2"
 _WIDTH_PX, _HEIGHT_PX = 960, 600
@@ -146,7 +147,8 @@ def _roofs(drawn: Record) -> list[Part]:
 def _dots(dots: Sequence[Dot]) -> list[Part]:
     """Return a trace for each verdict that occurs."""
     traces = []
-    for verdict, (colour, symbol) in MARKS.items():
+    for verdict, symbol in _SYMBOLS.items():
+        colour = verdict_colours()[verdict.value]
         of_verdict = [dot for dot in dots if dot.verdict == verdict]
         if not of_verdict:
             continue

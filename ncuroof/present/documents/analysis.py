@@ -6,18 +6,17 @@ Schema history:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-import polars as pl
-
-from ncuroof.diagnosis import Summary, load_rules, outlook
+from ncuroof.diagnosis import Action, Summary, of_step, outlook
 from ncuroof.enums import capability_text
 from ncuroof.ingest import RawReport
 from ncuroof.present.analysed import Analysed, Document
 from ncuroof.present.documents.json_text import TOOL
 from ncuroof.present.documents.kernels import kernel_entries, weighting_document
+from ncuroof.present.sentences.source_lines import first_place
 from ncuroof.tables import BREAKDOWN_KINDS
 
 if TYPE_CHECKING:
@@ -34,8 +33,10 @@ def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Documen
         ids: the kernels to describe, in this order; `scaling` and `expected` are then None. None describes all kernels. Sources,
             devices and summary always cover the whole analysis.
     """
-    groups, actions = analysed.groups, analysed.actions
-    found = outlook(actions, groups, analysed.diagnosis.verdicts, analysed.summary, analysed.weighting)
+    groups = analysed.groups
+    found = outlook(analysed.actions, groups, analysed.diagnosis.verdicts, analysed.summary, analysed.weighting)
+    kernels = kernel_entries(analysed, ids)
+    actions = _actions(analysed, kernels)
     return {
         "schema": SCHEMA,
         "tool": TOOL,
@@ -45,13 +46,14 @@ def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Documen
         | selection_document(analysed)
         | weighting_document(analysed)
         | _breakdowns(analysed)
-        | {"work": {row.pop("precision"): row for row in analysed.totals.to_dicts()}, "outlook": asdict(found)},
+        | {"work": {row.pop("precision"): row for row in analysed.totals.to_dicts()}, "outlook": asdict(found)}
+        | {"actions": actions},
         "ceilings": analysed.roofline_tables.ceilings.to_dicts(),
         "instruction_ceilings": analysed.roofline_tables.instruction_ceilings.to_dicts(),
         "groups": groups.to_dicts(),
-        "actions": _actions(actions),
+        "actions": actions,
         "expected": expected_document(analysed.expected) if ids is None else None,
-        "kernels": kernel_entries(analysed, ids),
+        "kernels": kernels,
     }
 
 
@@ -113,9 +115,25 @@ def _breakdowns(analysed: Analysed) -> Document:
     return by_kind
 
 
-def _actions(actions: pl.DataFrame) -> list[Document]:
-    rules = ((row, load_rules().findings[row["finding"]]) for row in actions.iter_rows(named=True))
-    return [{**row, "title": rule.title, "needs_more_work": rule.needs_more_work} for row, rule in rules]
+def _actions(analysed: Analysed, kernels: Sequence[Document]) -> list[Document]:
+    """Return what to do over a step or the run; the advice for a finding is that for the launch which saves most."""
+    found = of_step(analysed.actions, analysed.weighting)
+    entries = {kernel["id"]: kernel for kernel in kernels}
+    missing = [action.launches[0] for action in found if action.finding and action.launches[0] not in entries]
+    entries |= {kernel["id"]: kernel for kernel in kernel_entries(analysed, missing)} if missing else {}
+    return [_action(action, entries) for action in found]
+
+
+def _action(action: Action, kernels: Mapping[int, Document]) -> Document:
+    values = asdict(action)
+    launches = list(values.pop("launches"))
+    findings = kernels[launches[0]]["findings"] if launches else []
+    own = next((finding for finding in findings if finding["id"] == action.finding), None)
+    return values | {
+        "advice": action.advice if own is None else own["advice"],
+        "where": first_place(own["where"]) if own is not None and own["where"] else None,
+        "kernels": launches,
+    }
 
 
 def expected_document(found: Expected) -> Document | None:

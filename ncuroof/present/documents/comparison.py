@@ -15,6 +15,7 @@ from ncuroof.comparison import (
     FindingChange,
     GateResult,
     LineChange,
+    Outcome,
     Run,
     are_of_other_steps,
     matched_change,
@@ -29,7 +30,7 @@ from ncuroof.comparison.history import History
 from ncuroof.diagnosis import load_rules
 from ncuroof.present.analysed import Document
 from ncuroof.present.documents.json_text import TOOL
-from ncuroof.present.sentences.comparison import change_sentence, is_launched_otherwise
+from ncuroof.present.sentences.match_change import change_sentence, is_launched_otherwise
 from ncuroof.present.sentences.source_lines import callers
 
 SCHEMA = "ncuroof.comparison/1"
@@ -68,6 +69,7 @@ def comparison_document(comparison: Comparison, results: Sequence[GateResult] = 
             "n_matches": len(comparison.deltas),
             "n_faster": sum((delta.change_frac or 0) < 0 for delta in moved),
             "n_slower": sum((delta.change_frac or 0) > 0 for delta in moved),
+            "n_ambiguous": sum(is_comparable and delta.outcome is Outcome.AMBIGUOUS for delta in comparison.deltas),
             "n_unknown": sum(delta.change_frac is None and delta.obstacle is None for delta in comparison.deltas),
             "n_at_other_clocks": sum(delta.obstacle is not None for delta in comparison.deltas),
             "n_counted_otherwise": sum(
@@ -85,6 +87,15 @@ def comparison_document(comparison: Comparison, results: Sequence[GateResult] = 
         "removed": [_group(comparison.before, group) for group in matching.removed],
         "not_recorded_before": [_counted_only(comparison.after, each) for each in matching.not_recorded_before],
         "not_recorded_after": [_counted_only(comparison.before, each) for each in matching.not_recorded_after],
+        "candidates": [
+            {
+                "before": _group(comparison.before, each.before),
+                "after": _group(comparison.after, each.after),
+                "pair": each.pair,
+                "why": list(each.why),
+            }
+            for each in matching.candidates
+        ],
         "gates": [asdict(result) for result in results],
     }
 
@@ -131,8 +142,16 @@ def _match(delta: Delta, comparison: Comparison, *, is_comparable: bool) -> Docu
         "after": [_group(comparison.after, group) for group in delta.match.after],
         "how": delta.match.how.value,
         "sureness": delta.match.sureness.value,
+        "why": list(delta.match.why),
         "sentence": change_sentence(delta, is_time_comparable=is_comparable, are_counted=are_counted),
         "obstacle": delta.obstacle,
+        "outcome": (delta.outcome if is_comparable else Outcome.UNKNOWN).value,
+        "n_to_settle": delta.n_to_settle if is_comparable else None,
+        "code": delta.code.value,
+        "code_changes": [
+            {"what": each.what, "before": each.before, "after": each.after, "sentence": each.sentence}
+            for each in delta.code_changes
+        ],
         "is_significant": delta.is_significant and is_comparable,
         "change_frac": delta.change_frac if is_comparable else None,
         "noise_frac": delta.noise_frac if is_comparable else None,

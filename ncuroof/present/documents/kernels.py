@@ -17,11 +17,12 @@ import polars as pl
 from ncuroof import formatting
 from ncuroof.diagnosis import Rules, load_rules, uneven_frac, vendor_verdict, with_weights
 from ncuroof.ingest import RawReport
-from ncuroof.metrics import load_catalogue, quantity_unit
+from ncuroof.metrics import code_of, load_catalogue, quantity_unit
 from ncuroof.metrics.families import launched_by_pytorch
 from ncuroof.metrics.limiters import occupancy_limiters
 from ncuroof.present.analysed import Analysed, Document, Record
 from ncuroof.present.explanations.meanings import quantity_label
+from ncuroof.present.sentences.savings import expected_basis, gain_basis
 from ncuroof.present.sentences.source_lines import sampled_lines, where
 from ncuroof.roofline import INSTRUCTION_DEFINITION
 
@@ -109,6 +110,7 @@ class _Kernels:
         self._lines = _by_kernel(analysed.measurements.lines, wanted)
         self._vendor = _by_kernel(vendor_rules(analysed.reports), wanted)
         self._shares = _by_kernel(placed.roof_shares, wanted)
+        self._code = _by_kernel(code_of(analysed.reports).select("id", "sha256", "n_instructions").drop_nulls(), wanted)
         self._busy = defaultdict(list) if ids is not None else _by_kernel(_busy_times(analysed), wanted)
 
     def describe(self) -> list[Document]:
@@ -136,6 +138,7 @@ class _Kernels:
             "work": self._with_shares("compute", "precision", self._work[number], number),
             "bandwidth": self._with_shares("bandwidth", "level", self._bandwidth[number], number),
             **groups,
+            "code": next(iter(self._code[number]), None),
             "points": self._points[number],
             "instructions": self._instructions(row),
             **{key: row[key] for key in ("verdict", "limiter", "side", "dominant_precision", "confidence")},
@@ -203,7 +206,11 @@ class _Kernels:
             ],
             "where": where(self._lines[row["id"]], rule.lines, self._catalogue),
             "gain_ns": entry["gain_ns"],
-            "gain_basis": rule.basis(row, entry["gain_ns"], quantity_label),
+            "gain_basis": rule.fix and gain_basis(rule.fix, row, entry["gain_ns"], quantity_label),
+            "expected_ns": entry["expected_ns"],
+            "expected_low_ns": entry["expected_low_ns"],
+            "expected_high_ns": entry["expected_high_ns"],
+            "expected_basis": rule.fix and expected_basis(rule.fix, entry["limit"], entry["expected_ns"]),
             "is_most_worth": entry["is_most_worth"],
             "waste": {
                 level: {"bytes": wasted, "frac": wasted / moved}

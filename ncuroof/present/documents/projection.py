@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import polars as pl
 
 from ncuroof.model.dtypes import DTYPES
-from ncuroof.present.analysed import Document
+from ncuroof.present.analysed import Analysed, Document
 from ncuroof.present.documents.json_text import TOOL
-from ncuroof.whatif import by_kernel, by_target, concerned
+from ncuroof.whatif import by_kernel, by_target, concerned, parse_changes, parse_targets, tried
 
 SCHEMA = "ncuroof.whatif/1"
 
@@ -49,6 +49,40 @@ _OF_OPERANDS = (
 )
 
 _COUNTED = ("n_crossing", "n_crossing_to_memory", "n_limited_by_assumed_l2")
+
+
+def trial_document(
+    analysed: Analysed,
+    gpus: Sequence[str],
+    *,
+    changes: Sequence[str] = (),
+    only: str | None = None,
+    fusions: Sequence[str] = (),
+) -> Document:
+    """Return the document of what a run would take on other GPUs, or after changes.
+
+    Args:
+        analysed: the run.
+        gpus: targets as the user writes them; empty for the GPU of the report.
+        changes: changes as the user writes them.
+        only: regular expression of the kernel names to which changes apply; None for all.
+        fusions: pairs of short names, joined by a comma.
+
+    Raises:
+        UnknownNameError: there is no such GPU.
+        WhatIfError: a target, change or fusion is malformed or impossible, or `only` fits no kernel.
+    """
+    targets, wanted = parse_targets(gpus), parse_changes(changes)
+    trial = tried(analysed.kernels, analysed.roofline_tables, targets, changes=wanted, only=only, fusions=fusions)
+    return projection_document(
+        trial.busy,
+        trial.projection,
+        sources=[report.file for report in analysed.reports],
+        only=only,
+        damage=[f"{report.file}: {report.damage}" for report in analysed.reports if report.damage is not None],
+        remarks=trial.remarks,
+        changes=[*(f"{text} for {only}" if only else text for text in changes), *(f"fuse {text}" for text in fusions)],
+    )
 
 
 def projection_document(

@@ -35,6 +35,7 @@ from ncuroof.present.explanations.meanings import (
     quantities_by_group,
     quantity_label,
     term_lines,
+    verdicts_in_plain_words,
 )
 from ncuroof.resources import files_with, folder
 from ncuroof.roofline import load_profiles, profile_by_name
@@ -48,6 +49,7 @@ _JOINT = " · "
 """Separates a verdict from its limiter in the output."""
 
 _CUT = "…"
+_OF_KERNEL = re.compile(r"^k\d+\.(path\.)?")
 _BETWEEN_WORDS = re.compile(r"[\s_.·-]+")
 _ENDINGS = re.compile(r"(?<=\w{4})(ing|ed|es|s)$")
 """Endings that are cut off before a search: "spills" and "coalescing" are searched as "spill" and "coalesc"."""
@@ -83,7 +85,8 @@ class _Kind:
 def explain(name: str, *, with_files: bool = True) -> str:
     """Return the explanation of `name` as lines of plain text.
 
-    The name may be written as printed ("long scoreboard", "above roof", "latency · grid"), or be that of an NVIDIA counter.
+    The name may be written as printed ("long scoreboard", "above roof", "latency · grid"), be that of an NVIDIA counter, or the id
+    of a kernel's number ("k12.access.load_bytes_per_sector").
 
     Args:
         name: to explain.
@@ -92,7 +95,8 @@ def explain(name: str, *, with_files: bool = True) -> str:
     Raises:
         UnknownNameError: the name is unknown.
     """
-    known = [part if part in names() else meant(part) for part in name.split(_JOINT)]
+    words = _OF_KERNEL.sub("", name).split(_JOINT)
+    known = [part if part in names() else meant(part) for part in words]
     each = ("\n".join(_lines(part, with_files=with_files)) for part in known)
     return "\n\n".join(text.rstrip("\n") for text in each) + "\n"
 
@@ -104,9 +108,11 @@ def names() -> tuple[str, ...]:
     return tuple(dict.fromkeys((*listed, *columns_by_name())))
 
 
-def listing() -> str:
-    """Return every name that can be explained, grouped by kind, as lines of plain text."""
-    page = textwrap.TextWrapper(_WIDTH, "  ", "  ", break_on_hyphens=False, break_long_words=False)
+def listing(width: int | None = None) -> str:
+    """Return every name that can be explained, grouped by kind, as lines of plain text of at most `width` characters."""
+    page = textwrap.TextWrapper(
+        min(width or _WIDTH, _WIDTH), "  ", "  ", break_on_hyphens=False, break_long_words=False
+    )
     lines = []
     for kind, listed in _names_by_kind().items():
         lines += [kind, *page.wrap("  ".join(listed))]
@@ -350,6 +356,7 @@ def _names_by_key() -> dict[str, str]:
     """
     rules, catalogue = load_rules(), load_catalogue()
     titles = {verdict.title: name for name, verdict in rules.verdicts.items()}
+    titles |= {words: name for name, words in verdicts_in_plain_words().items()}
     titles |= {finding.title: name for name, finding in rules.findings.items()}
     titles |= {part.title: f"wall_time.{name}" for name, part in load_parts().items()}
     families = (*load_families(), USER)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ncuroof import formatting
+from ncuroof.demand import Fix
 from ncuroof.diagnosis import load_rules
 from ncuroof.diagnosis.conditions import Condition
 from ncuroof.diagnosis.finding import Finding
@@ -20,6 +21,14 @@ from ncuroof.present.sentences.collect_options import collect_options
 _YES, _NO, _NOT_KNOWN = "yes", "no", "not known"
 
 
+def _fix_lines(fix: Fix) -> Iterator[str]:
+    """Yield what a fix removes, frees and adds by resource, and what else shortens the time."""
+    for word, amounts in (("removes", fix.removes), ("frees", fix.frees)):
+        yield from (f"  {word} of {resource}: {amount}" for resource, amount in amounts.items())
+    yield from (f"  adds to {resource}: {formula.text}" for resource, formula in fix.adds.items())
+    yield from (f"  {effect}: {amount}" for effect, amount in fix.effects().items() if amount is not None)
+
+
 def finding_lines(name: str) -> Iterator[str]:
     """Yield the explanation of a finding: when it fires, what it saves, what to do, and what to collect for it."""
     finding, catalogue = load_rules().findings[name], load_catalogue()
@@ -28,9 +37,12 @@ def finding_lines(name: str) -> Iterator[str]:
         f"; limiters {', '.join(finding.limiters)}." if finding.limiters else "."
     )
     yield from ("", "Fires when:", *_conditions(finding), *_names(finding), *_replaced(finding), *_covered(finding))
-    if finding.gain_by_limiter:
-        yield from ("", f"Gain, as a share of the duration: {finding.gain_basis}.")
-        yield from (f"  {limiter}: {formula.text}" for limiter, formula in finding.gain_by_limiter.items())
+    if finding.fix is not None:
+        yield from (
+            "",
+            "What fixing it removes (docs/savings.md says what follows from that):",
+            *_fix_lines(finding.fix),
+        )
     if finding.waste_by_level:
         yield from ("", "Unneeded bytes:")
         yield from (f"  {level}: {formula.text}" for level, formula in finding.waste_by_level.items())

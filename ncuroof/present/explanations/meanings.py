@@ -203,6 +203,16 @@ def _plain_words() -> Mapping[str, str]:
     return _table("in_plain_words")
 
 
+@cache
+def verdicts_in_plain_words() -> Mapping[str, str]:
+    """Return what limits the kernels of each verdict, in plain words: "too little work in flight".
+
+    Raises:
+        ProfileError: `profiles/limiters.toml` is malformed.
+    """
+    return _table("verdict_in_plain_words")
+
+
 def _table(name: str) -> Mapping[str, str]:
     with profile_file("limiters.toml") as raw:
         return dict(raw[name])

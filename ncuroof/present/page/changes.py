@@ -13,7 +13,6 @@ from ncuroof.present.charts.views import is_plottable
 from ncuroof.present.sentences.comparison import (
     ALONE,
     alone,
-    both_times,
     changed_findings,
     changed_lines,
     how_matched,
@@ -22,6 +21,7 @@ from ncuroof.present.sentences.comparison import (
     outcome,
     side,
 )
+from ncuroof.present.sentences.match_change import both_times, times
 
 _AFTER = {"added", "not_recorded_before"}
 """Lists of groups without a match that are of the run after."""
@@ -62,7 +62,7 @@ class Changes:
 
 def changes(comparison: Record) -> Changes:
     """Return what the page says of a document `ncuroof.comparison/1`."""
-    lines = [_matched(match) for match in moved(comparison)]
+    lines = [_matched(match, comparison) for match in moved(comparison)]
     lines += [_alone(group, key) for key in ALONE for group in comparison[key]]
     gates = [
         ("passed" if gate["has_passed"] else "FAILED", gate["gate"], "; ".join(gate["reasons"]))
@@ -113,15 +113,16 @@ def changed_positions(comparison: Record | None, kernels: Sequence[Record]) -> l
     return sorted(position_by_id[first] for first in firsts if first in position_by_id)
 
 
-def _matched(match: Record) -> ChangeLine:
+def _matched(match: Record, comparison: Record) -> ChangeLine:
     ids = match["after"][0]["ids"]
-    was, became = match["duration_ns"]
+    both = times(match, comparison)
+    was, became = both or [formatting.MISSING] * 2
     return ChangeLine(
         id=str(ids[0]) if ids else "",
         name=formatting.shortened(match_name(match), _MOST_NAME),
-        before=formatting.duration(was),
-        after=formatting.duration(became),
-        recoverable=both_times(match["recoverable_ns"]),
+        before=was,
+        after=became,
+        recoverable=both_times(match["recoverable_ns"]) if both else formatting.MISSING,
         sentence=match["sentence"],
         places=(*changed_findings(match), *changed_lines(match)),
         how=how_matched(match) or "same name and shape",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,7 +11,7 @@ from ncuroof.diagnosis import Rules
 from ncuroof.present.analysed import Record
 from ncuroof.present.explanations.meanings import limiter_in_plain_words
 from ncuroof.present.page.launch_rows import launch_names
-from ncuroof.present.sentences.actions import PER_WORK, counted_finding, gpu_time, together
+from ncuroof.present.sentences.actions import PER_WORK, counted_finding, gpu_time, in_kernels, together
 from ncuroof.present.sentences.collect_options import (
     RAW_PAGE,
     SHARED_SLICE,
@@ -20,6 +21,7 @@ from ncuroof.present.sentences.collect_options import (
 )
 from ncuroof.present.sentences.remarks import come_first, is_debug_build, to_know_more
 from ncuroof.present.sentences.report_names import names_of_several
+from ncuroof.present.sentences.savings import about_share
 from ncuroof.present.sentences.wall_time import idle_sentence, is_mostly_idle
 
 _MOST_NAME = 60
@@ -44,7 +46,7 @@ def _bound_by(document: Record, rules: Rules, of_time: str) -> str:
     }
     ranked = sorted(shares, key=lambda name: -shares[name])
     if not ranked:
-        return ""
+        return _bound_by_without_times(document, rules)
     first, *others = ranked
     if first == "unknown":
         unjudged = formatting.share(shares[first])
@@ -58,10 +60,25 @@ def _bound_by(document: Record, rules: Rules, of_time: str) -> str:
     return f"{sentence}."
 
 
+def _bound_by_without_times(document: Record, rules: Rules) -> str:
+    """Return by what most launches are bound where the report holds no times; empty where there is no verdict either."""
+    judged = [kernel for kernel in document["kernels"] if kernel["verdict"] not in {"unknown", "overhead"}]
+    if not judged or any(kernel["duration_ns"] for kernel in document["kernels"]):
+        return ""
+    counts = Counter(kernel["verdict"] for kernel in judged)
+    ((verdict, n_launches),) = counts.most_common(1)
+    whose = (
+        "" if len(document["kernels"]) == 1 else f"{n_launches} of {formatting.launches(len(document['kernels']))}: "
+    )
+    limiters = {limiter_in_plain_words(each) for each in judged if each["verdict"] == verdict and each["limiter"]}
+    limiter = f" ({limiters.pop()})" if len(limiters) == 1 else ""
+    return f"{whose}{rules.verdicts[verdict].title}{limiter}; without a duration, what can be saved is not known."
+
+
 def _to_judge(document: Record) -> str:
     """Return how to know the longest kernel's verdict that is unknown, as ": collect …"; empty where `_to_do` tells it."""
     kernels = [kernel for kernel in document["kernels"] if kernel["verdict"] == "unknown" and kernel["duration_ns"]]
-    if not kernels or not document["actions"]:
+    if not kernels or not in_kernels(document):
         return ""
     longest = max(kernels, key=lambda kernel: kernel["duration_ns"] * kernel.get("weight", 1.0))
     how = to_know_more(longest, document["sources"])
@@ -82,6 +99,9 @@ def _mostly_by(document: Record, verdict: str) -> str:
     return f" ({'mostly ' if len(time_by_limiter) > 1 else ''}{most})"
 
 
+_SAVED = ("gain_ns", "expected_ns", "expected_low_ns", "expected_high_ns")
+
+
 @dataclass(frozen=True, slots=True)
 class _Advice:
     """An advice, the launch that it saves most, the number of launches that share it, and what they save together."""
@@ -89,25 +109,28 @@ class _Advice:
     sentence: str
     kernel: Record
     n_launches: int
-    gain_ns: float
+    saved: Record
 
 
 def _most_worth(document: Record) -> _Advice | None:
-    """Return the wording of the first action's advice that saves most; kernels of other families may have other wordings."""
-    first_action = document["actions"][0]["finding"]
-    gains: dict[str, list[tuple[float, Record]]] = {}
+    """Return the wording of the first action's advice, and the kernel, that save most; other families may have other wordings."""
+    first_action = in_kernels(document)[0]["finding"]
+    gains: dict[tuple[str, str], list[tuple[dict[str, float], Record]]] = {}
     for kernel in document["kernels"]:
         finding = counted_finding(kernel["findings"])
         if finding is not None and finding["id"] == first_action:
             sentence = formatting.first_sentence(finding["advice"])
-            gains.setdefault(sentence, []).append((finding["gain_ns"] * kernel.get("weight", 1.0), kernel))
+            weight = kernel.get("weight", 1.0)
+            gains.setdefault((sentence, kernel["short_name"]), []).append(
+                ({name: finding[name] * weight for name in _SAVED}, kernel)
+            )
     if not gains:
         return None
-    total_by_sentence = {sentence: sum(gain_ns for gain_ns, _ in own) for sentence, own in gains.items()}
-    sentence = max(total_by_sentence, key=lambda each: total_by_sentence[each])
-    _, kernel = max(gains[sentence], key=lambda entry: entry[0])
-    n_launches = round(sum(each.get("n_represented", 1.0) for _, each in gains[sentence]))
-    return _Advice(sentence, kernel, n_launches, total_by_sentence[sentence])
+    totals = {named: {name: sum(saved[name] for saved, _ in own) for name in _SAVED} for named, own in gains.items()}
+    named = max(totals, key=lambda each: totals[each]["expected_ns"])
+    _, kernel = max(gains[named], key=lambda entry: entry[0]["expected_ns"])
+    n_launches = round(sum(each.get("n_represented", 1.0) for _, each in gains[named]))
+    return _Advice(named[0], kernel, n_launches, totals[named])
 
 
 def _to_do(document: Record) -> list[str]:
@@ -119,8 +142,10 @@ def _to_do(document: Record) -> list[str]:
     if come_first(document["summary"]["debug_build_frac"]):
         debug_builds = [kernel for kernel in document["kernels"] if is_debug_build(kernel)]
         return [_for_the_longest(document, debug_builds, "the longest debug build")]
-    if not document["actions"]:
+    if not in_kernels(document):
         return [_for_the_longest(document, document["kernels"])]
+    if document["summary"]["outlook"]["is_mostly_unjudged"]:
+        return []  # what to collect is what matters: `_to_judge`
     most = _most_worth(document)
     if most is None:
         return []
@@ -138,7 +163,10 @@ def _first(most: _Advice, where: str, name: str) -> str:
 def _for_the_longest(document: Record, kernels: Sequence[Record], which: str = "the longest kernel") -> str:
     timed = [kernel for kernel in kernels if kernel["duration_ns"]]
     if not timed:
-        return ""
+        found = next((kernel for kernel in kernels if kernel["findings"]), None)
+        if found is None:
+            return ""
+        return f"Start with {_name(document, found)}: {formatting.first_sentence(found['findings'][0]['advice'])}"
     longest = max(timed, key=lambda kernel: kernel["duration_ns"] * kernel.get("weight", 1.0))
     finding = next(iter(longest["findings"]), None)
     if finding is not None:
@@ -157,11 +185,12 @@ def _name(document: Record, kernel: Record) -> str:
 
 
 def _gives(document: Record, most: _Advice) -> str:
-    actions, duration_ns = document["actions"], document["summary"]["duration_ns"]
+    actions, duration_ns = in_kernels(document), document["summary"]["duration_ns"]
     if not duration_ns:
         return ""
     all_together = together(document, is_listed=False)
-    first = f"That saves up to {formatting.share(most.gain_ns / duration_ns)} of {gpu_time(document['summary'])}"
+    saved = about_share(most.saved, duration_ns)
+    first = f"That saves {saved} of {gpu_time(document['summary'])}"
     if actions[0]["needs_more_work"]:
         first += f" {PER_WORK}"
     if rest := round(actions[0]["n_launches"] - most.n_launches):

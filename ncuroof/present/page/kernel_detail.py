@@ -8,7 +8,6 @@ from typing import Any
 
 from ncuroof import formatting
 from ncuroof.diagnosis import UNEVEN, Rules
-from ncuroof.enums import Verdict
 from ncuroof.metrics import Catalogue, quantity_unit
 from ncuroof.metrics.families import title
 from ncuroof.present.analysed import Record
@@ -29,6 +28,8 @@ from ncuroof.present.page.quantity_cells import (
 from ncuroof.present.page.text_table import Cell, Texts
 from ncuroof.present.sentences.actions import of_what
 from ncuroof.present.sentences.collect_options import collect_options
+from ncuroof.present.sentences.remarks import flip_sentence
+from ncuroof.present.sentences.savings import saves
 from ncuroof.present.sentences.source_lines import line_text, place, waits_for, where_sentence
 
 SECTIONS = (
@@ -86,9 +87,6 @@ _NO_LINES = (
 )
 _MARKUP = re.compile(r"@(\w+):([^:@]*):([^@]*)@")
 """Links in NVIDIA's messages: `@url:text:address@` and `@section:identifier:text@`."""
-
-_SIDES = {"memory_side": "the memory side", "compute": "the SMs", "busiest": "the busiest unit"}
-_OTHER = {"memory_side": "compute", "compute": "memory"}
 
 
 def plain_message(message: str) -> str:
@@ -180,16 +178,17 @@ class KernelDetails:
 
     def _finding(self, kernel: Record, finding: Record) -> dict[str, Any]:
         gain_ns, duration_ns = finding["gain_ns"], kernel["duration_ns"]
-        gain_frac = gain_ns / duration_ns if gain_ns is not None and duration_ns else None
-        gain = f"up to {formatting.duration(gain_ns)} ({formatting.share(gain_frac)} {of_what(finding)})"
+        is_known = gain_ns is not None and duration_ns
+        share = formatting.share(gain_ns / duration_ns) if is_known else None
+        gain = f"{saves(finding)} (at most {share} {of_what(finding)})" if is_known else None
         return {
             "title": self._texts.add(finding["title"]),
             "severity": finding["severity"],
             "advice": self._texts.add(finding["advice"]),
             "where": self._texts.add(where_sentence(finding["where"])),
             "source": self._texts.add(line_text(finding["where"]["lines"][0]) if finding["where"] else ""),
-            "gain": gain if gain_ns is not None else None,
-            "basis": self._texts.add(finding["gain_basis"] or ""),
+            "gain": gain,
+            "basis": self._texts.add("; ".join(filter(None, (finding["expected_basis"], finding["gain_basis"])))),
             "waste": [
                 f"{formatting.byte_count(waste['bytes'])} at {formatting.label(level)} "
                 f"({formatting.share(waste['frac'])} of its traffic)"
@@ -293,23 +292,3 @@ def _stood_for(kernel: Record) -> str:
     average = "" if average_ns is None else f", {formatting.duration(average_ns)} on average"
     ends = "" if None in ends_ns else f", from {' to '.join(map(formatting.duration, ends_ns))}"
     return f"{formatting.launch_count(n_launches)} launches{average}{ends}"
-
-
-def flip_sentence(kernel: Record, rules: Rules) -> str:
-    """Return which change would flip a kernel's verdict; empty where none is known."""
-    flip = kernel["flip"]
-    if not flip:
-        return ""
-    becomes, factor = rules.verdicts[flip["becomes"]].title, 1 + flip["change_frac"]
-    group, _, key = flip["quantity"].partition(".")
-    if key not in _SIDES:
-        return f"Would become {becomes} at {factor:.3g} times its intensity."
-    side = _SIDES[key]
-    if Verdict.LATENCY in (kernel["verdict"], flip["becomes"]):
-        now = kernel[group][key]
-        wanted = formatting.share(now * factor)
-        return f"Would be {becomes} if {side} were {wanted} busy instead of {formatting.share(now)}."
-    less = f"Would be {becomes} if {side} had {formatting.share(1 - factor)} less to do"
-    if kernel["verdict"] == Verdict.BALANCED:
-        return f"{less}."
-    return f"{less}, and {rules.verdicts[_OTHER[key]].title} with still less."

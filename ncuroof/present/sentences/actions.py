@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ncuroof import formatting
-from ncuroof.diagnosis import load_rules
+from ncuroof.diagnosis import LATE_LAUNCHES, load_rules
 from ncuroof.present.analysed import Record
-from ncuroof.present.sentences.report_names import names_of_several
-from ncuroof.present.sentences.wall_time import IdleLine, idle_line, wall_times
+from ncuroof.present.sentences.savings import about
+from ncuroof.present.sentences.wall_time import wall_times
 
 _LEAST_SPEEDUP, _MOST_SPEEDUP = 1.005, 100
 """Smaller speedup bounds round to none; larger ones are not reported either: they only say that the GPU is almost unused."""
@@ -23,28 +23,29 @@ _BEYOND_ROOFLINE = "this exceeds the time above the roofline because these chang
 _WORTH_TELLING, _LEAST_PART = 0.1, 0.01
 """Least share of the time for a sentence, and for a part of that sentence."""
 
-_LATE_LAUNCHES = "host_wait"
-"""Part of a step (profiles/temporal_breakdown.toml) in which the GPU waits for launches; shorter kernels do not reduce it."""
+_LEAST_IDLE = 0.05
+"""Least share of a step for idle time to be listed: less is not worth a change (a choice)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActionLine:
-    """A change that saves time in one or more launches."""
+    """A change that saves time: in one or more launches, or while the GPU idles."""
 
-    gain: Annotated[str, "upper bound, as a share of `Outlook.whole`"]
-    title: Annotated[str, "of the finding"]
-    launches: Annotated[str, "number of launches, in words"]
-    finding: Annotated[str, "id of the finding, by which the page selects the launches"]
+    expected: Annotated[str, "what it is expected to save of `Outlook.whole`, as a time"]
+    most: Annotated[str, "the most that it saves, as a time and a share"]
+    title: Annotated[str, "of the finding, or why the GPU idles"]
+    launches: Annotated[str, "number of launches, in words; empty for idle time"]
+    finding: Annotated[str, "id of the finding, by which the page selects the launches; empty for idle time"]
     condition: Annotated[str, "condition of the savings, or empty"]
+    advice: Annotated[str, "what to do about idle time; empty for findings"]
 
 
 @dataclass(frozen=True, slots=True)
 class Outlook:
     """The largest potential savings over the run."""
 
-    idle: Annotated[IdleLine | None, "idle time of the GPU, where removing it saves more than any action"]
-    actions: Annotated[Sequence[ActionLine], "the actions with the largest savings; empty where no gain is known"]
-    whole: Annotated[str, "what the gains are shares of"]
+    actions: Annotated[Sequence[ActionLine], "the actions with the largest expected savings; empty where none is known"]
+    whole: Annotated[str, "what the savings are part of"]
     together: Annotated[str, "what the actions save together, or empty"]
     beyond_roofline: Annotated[str, "why that exceeds the time above the roofline, or empty"]
     unjudged: Annotated[str, "how much of the time has no verdict, where that is most of it, or empty"]
@@ -73,33 +74,61 @@ class Outlook:
 def outlook(document: Record) -> Outlook:
     """Return the largest potential savings over the run of a document `ncuroof.analysis/1`, which may lack kernels."""
     summary, found = document["summary"], document["summary"]["outlook"]
-    weighting, first = summary.get("weighting"), document["actions"][: found["n_first"]]
-    largest_frac = (first[0]["share_frac"] or 0.0) * found["of_run_frac"] if first else 0.0
     return Outlook(
-        idle=idle_line(weighting, largest_frac, names_of_several(document["sources"])),
-        actions=action_lines(first),
-        whole=whole(summary),
+        actions=action_lines(document),
+        whole=_of_which(summary),
         together=together(document),
         beyond_roofline=_BEYOND_ROOFLINE if found["is_beyond_roofline"] else "",
         unjudged=unjudged(summary) if found["is_mostly_unjudged"] else "",
-        others=_others(document["actions"][found["n_first"] :]),
+        others=_others(in_kernels(document)[found["n_first"] :]),
         without_gain=without_gain(found["near_dram_roof_frac"], found["too_short_frac"]),
         in_doubt=in_doubt(found["in_doubt_frac"]),
     )
 
 
-def action_lines(actions: Sequence[Record]) -> tuple[ActionLine, ...]:
-    """Return actions as lines, in their order."""
+def in_kernels(document: Record) -> Sequence[Record]:
+    """Return the actions in kernels, without those that are idle time of the GPU."""
+    return [action for action in document["actions"] if action["finding"] is not None]
+
+
+def action_lines(document: Record) -> tuple[ActionLine, ...]:
+    """Return the first actions of a document as lines, in their order: those in kernels, and idle time that is worth a change."""
+    first = [action["id"] for action in in_kernels(document)[: document["summary"]["outlook"]["n_first"]]]
+    whole_ns = step_ns(document["summary"])
     return tuple(
-        ActionLine(
-            formatting.share(action["share_frac"]),
-            action["title"],
-            formatting.launches(action["n_launches"]),
-            action["finding"],
-            PER_WORK if action["needs_more_work"] else "",
-        )
-        for action in actions
+        _line(action, whole_ns)
+        for action in document["actions"]
+        if action["id"] in first or (action["finding"] is None and action["gain_ns"] >= _LEAST_IDLE * (whole_ns or 0.0))
     )
+
+
+def _line(action: Record, whole_ns: float | None) -> ActionLine:
+    is_idle = action["finding"] is None
+    share_frac = action["gain_ns"] / whole_ns if whole_ns else action["share_frac"]
+    return ActionLine(
+        expected=about(action),
+        most=f"at most {formatting.duration(action['gain_ns'])}, {formatting.share(share_frac)}",
+        title=action["title"],
+        launches="" if is_idle else formatting.launches(action["n_launches"]),
+        finding=action["finding"] or "",
+        condition=PER_WORK if action["needs_more_work"] else "",
+        advice=formatting.first_sentence(action["advice"] or "") if is_idle else "",
+    )
+
+
+def _of_which(summary: Record) -> str:
+    """Return what the actions are part of: "a step, 13.9 ms", or the run's GPU time."""
+    of_step_ns = step_ns(summary)
+    if of_step_ns is not None and "selection" not in summary:
+        return f"a step, {formatting.duration(of_step_ns)}"
+    known = summary["duration_ns"]
+    return whole(summary) + (f", {formatting.duration(known)}" if known else "")
+
+
+def step_ns(summary: Record) -> float | None:
+    """Return the wall time of a step, where the actions are those of a step; else None."""
+    times = wall_times(summary.get("weighting"))
+    return times[0]["duration_ns"] if times and times[0]["n_steps"] else None
 
 
 def counted_finding(findings: Sequence[Record]) -> Record | None:
@@ -133,13 +162,14 @@ def together(document: Record, *, is_listed: bool = True) -> str:
         is_listed: the text stands below a list of the first actions, of which there may be more.
     """
     summary, found = document["summary"], document["summary"]["outlook"]
-    joint_frac, speedup, first = found["joint_frac"], found["joint_speedup"], document["actions"][: found["n_first"]]
+    joint_frac, speedup, first = found["joint_frac"], found["joint_speedup"], in_kernels(document)[: found["n_first"]]
     if joint_frac is None or joint_frac >= 1:
         return ""
     n_as_it_is = sum(not action["needs_more_work"] for action in first)
-    whose = f"these {len(first)} " if is_listed and len(document["actions"]) > len(first) else ""
+    whose = f"these {len(first)} " if is_listed and len(in_kernels(document)) > len(first) else ""
     all_of = f"{whose}together " if (n_as_it_is or len(first)) > 1 else ""
-    total = f"{all_of}at most {formatting.share(joint_frac)}" if len(first) > 1 else ""
+    of_time = f" of {gpu_time(summary)}" if wall_times(summary.get("weighting")) else ""
+    total = f"{all_of}at most {formatting.share(joint_frac)}{of_time}" if len(first) > 1 else ""
     if 0 < n_as_it_is < len(first):
         total += " (without what needs more blocks at once)"
     if speedup is None or not _LEAST_SPEEDUP <= speedup < _MOST_SPEEDUP:
@@ -161,7 +191,7 @@ def _others(actions: Sequence[Record]) -> str:
 
 def _unless_late(weighting: Record | None) -> str:
     parts = (part for time in wall_times(weighting) for part in time["parts"])
-    is_late = any(part["name"] == _LATE_LAUNCHES and part["share_frac"] >= _WORTH_TELLING for part in parts)
+    is_late = any(part["name"] == LATE_LAUNCHES and part["share_frac"] >= _WORTH_TELLING for part in parts)
     return ", less while the GPU waits for launches" if is_late else ""
 
 

@@ -1,19 +1,14 @@
-"""What a comparison says: the change as a whole, its runs, and what changed in each match.
-
-A change is one sentence: how much faster or slower, and what explains it.
-"""
+"""What a comparison says: the change as a whole, its runs, and of each match what it was matched by and what goes with it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Sequence
 
 from ncuroof import formatting
-from ncuroof.comparison import WORK_WORDS, Delta, QuantityChange, is_beyond, is_other_work
-from ncuroof.comparison.peaks import PEAK_UNITS
-from ncuroof.comparison.rules import load_comparison_rules
-from ncuroof.diagnosis import load_rules
-from ncuroof.metrics.catalogue import quantity_unit
+from ncuroof.comparison import WORK_WORDS, is_beyond, is_other_work
 from ncuroof.present.analysed import Record
+from ncuroof.present.sentences.match_change import CLOCK, at_another_clock, both_times, factor, signed_share
 from ncuroof.present.sentences.source_lines import place
 
 _LEAST_OF_RUN = 0.01
@@ -27,6 +22,9 @@ ALONE = {
 }
 """The document's lists of groups without a match, with what to call these."""
 
+_LEAST_OF_AMBIGUOUS = 0.05
+"""Of the GPU time before: a kernel that takes less may stay ambiguous without a word."""
+
 _MOST_NAME = 60
 _MOST_PLACES = 3
 _MOST_FINDINGS = 3
@@ -36,6 +34,7 @@ _WORDS_BY_HOW = {
     "shape": "same name",
     "renamed": "renamed kernel",
     "variant": "variant of the same kernel",
+    "version": "version of the same kernel",
     "place": "same position in the run",
     "fused": "kernels fused into one",
     "split": "one kernel split into several",
@@ -43,33 +42,24 @@ _WORDS_BY_HOW = {
     "chosen": "chosen with --pair",
 }
 
-CLOCK = "sm_clock_hz"
-"""The quantity whose change is told apart, as the obstacle of a match or beside its time."""
-
-_MOST_EXPLANATIONS = 3
-_MOST_DIGITS = 1000.0
-_PART_WITHOUT_WORDS = 0.5
-_LEAST_IN_PERCENT, _MOST_IN_PERCENT = 0.001, 2.0
-"""Amounts after over before: beyond these percents say nothing."""
-
 
 def outcome(document: Record) -> Iterator[str]:
     """Yield the change as a whole, or why the runs are not compared, and what else is to be known of it."""
     summary, comparable = document["summary"], document["comparable"]
+    is_of_launches = summary["obstacle"] or _is_launched_otherwise(document)
+    if summary["matched_change_frac"] is not None and is_of_launches and not document["is_chosen"]:
+        yield f"launch for launch, over the kernels that both runs launched: {_of_matched(summary)}"
     if not comparable["time"]:
         yield from (f"times are not compared: {formatting.printable(reason)}" for reason in comparable["reasons"])
     elif document["is_chosen"] and len(document["matches"]) > 1:
         yield from ()  # of the steps of a series there is no sum
     elif summary["obstacle"] is not None:
-        yield f"GPU times of the whole runs are not compared: {formatting.printable(summary['obstacle'])}"
+        yield f"sums over the whole runs say nothing: {formatting.printable(summary['obstacle'])}"
     elif summary["duration_change_frac"] is not None:
         yield _of_the_run(document)
-    is_of_launches = summary["obstacle"] or _is_launched_otherwise(document)
-    if summary["matched_change_frac"] is not None and is_of_launches and not document["is_chosen"]:
-        yield f"launch for launch, over the kernels that both runs launched: {_of_matched(summary)}"
     if step := _step(document["before"], document["after"]):
         yield step
-    remarks = (*comparable["remarks"], *_lost(document), *_other_work(document))
+    remarks = (*comparable["remarks"], *_lost(document), *_other_work(document), *_unsettled(document))
     yield from (f"note: {formatting.printable(remark)}" for remark in remarks)
     yield _counts(summary, is_time_comparable=comparable["time"])
 
@@ -137,13 +127,15 @@ def _counts(summary: Record, *, is_time_comparable: bool) -> str:
     n_faster, n_slower, n_unknown = (summary[key] for key in ("n_faster", "n_slower", "n_unknown"))
     n_at_other_clocks = summary["n_at_other_clocks"]
     n_counted_otherwise = summary["n_counted_otherwise"]
-    n_unchanged = summary["n_matches"] - n_faster - n_slower - n_unknown - n_at_other_clocks - n_counted_otherwise
+    n_ambiguous = summary["n_ambiguous"]
+    n_unchanged = (
+        summary["n_matches"] - n_ambiguous - n_faster - n_slower - n_unknown - n_at_other_clocks - n_counted_otherwise
+    )
+    unchanged = f"{n_unchanged} unchanged" + (f", {n_ambiguous} ambiguous" if n_ambiguous else "")
     unknown = f"{n_unknown} without a known time, " if n_unknown else ""
     unknown += f"{n_at_other_clocks} at another SM clock, " if n_at_other_clocks else ""
     unknown += f"{n_counted_otherwise} changed only in the counting runs, " if n_counted_otherwise else ""
-    return (
-        f"{formatting.counted(n_faster, 'kernel')} faster, {n_slower} slower, {n_unchanged} unchanged, {unknown}{alone}"
-    )
+    return f"{formatting.counted(n_faster, 'kernel')} faster, {n_slower} slower, {unchanged}, {unknown}{alone}"
 
 
 def _lost(document: Record) -> Iterator[str]:
@@ -176,6 +168,17 @@ def _other_work(document: Record) -> Iterator[str]:
     )
     what = WORK_WORDS[most["work_of"]]
     yield f"{match_name(most)} does a different amount of work ({what} ×{most['work_ratio']:.3g}){others}: is the input the same?"
+
+
+def _unsettled(document: Record) -> Iterator[str]:
+    """Yield what is ambiguous of the kernel that takes most of the time among those whose outcome is, where that is much."""
+    found = [match for match in document["matches"] if match["outcome"] == "ambiguous"]
+    most = max(found, key=lambda match: match["duration_ns"][0] or 0.0, default=None)
+    if most and (most["duration_ns"][0] or 0.0) >= _LEAST_OF_AMBIGUOUS * (document["before"]["duration_ns"] or 0.0):
+        n_launches = most["n_to_settle"]
+        settled = f"; about {n_launches} launches in each run would settle it" if n_launches else ""
+        change = f"{signed_share(most['change_frac'])} ± {formatting.share(most['noise_frac'])}"
+        yield f"ambiguous: {match_name(most)}: {change}{settled}"
 
 
 def side(run: Record) -> str:
@@ -295,6 +298,13 @@ def alone(group: Record, key: str) -> str:
     return f"{found} (counted {when}{shape}: {n_launches}, {duration})"
 
 
+def candidate(found: Record) -> str:
+    """Return that two kernels without a match may belong together, why, and the option that compares them."""
+    names = match_name({side: [found[side]] for side in ("before", "after")})
+    option = formatting.printable(shlex.quote(found["pair"]))
+    return f"perhaps {names} ({'; '.join(found['why'])}): compare them with --pair {option}"
+
+
 def how_matched(match: Record) -> str:
     """Return what kernels were matched by, how sure that is, and their shapes where these differ; "" for the very same."""
     before, after = match["before"], match["after"]
@@ -302,170 +312,11 @@ def how_matched(match: Record) -> str:
     if (match["how"], match["sureness"]) == ("same", "certain") and shapes[0] == shapes[1]:
         return ""
     sure = "" if match["sureness"] == "certain" else f" ({match['sureness']})"
-    return f"{_WORDS_BY_HOW[match['how']]}{sure}" + (f": {shapes[0]} → {shapes[1]}" if shapes[0] != shapes[1] else "")
+    reasons = [*match["why"], *([" → ".join(shapes)] if shapes[0] != shapes[1] else [])]
+    return f"{_WORDS_BY_HOW[match['how']]}{sure}" + (f": {'; '.join(reasons)}" if reasons else "")
 
 
 def _launched(group: Record) -> str:
     sizes = (formatting.compact_extent(group[size]) for size in ("grid", "block"))
     n_blocks, n_threads = (size.replace("×", " × ") or formatting.MISSING for size in sizes)
     return f"{n_blocks} block{'' if n_blocks == '1' else 's'} of {n_threads}"
-
-
-def change_sentence(
-    delta: Delta, *, is_time_comparable: bool = True, are_counted: tuple[bool, bool] = (False, False)
-) -> str:
-    """Return what changed in a match: "2.1× faster: DRAM bytes −52.0 %; now memory-bound (DRAM), was latency-bound (tail)".
-
-    Args:
-        delta: the match.
-        is_time_comparable: whether times of the runs are.
-        are_counted: whether a counting run counted the launches, before and after: the times of all are then not those under ncu.
-    """
-    is_time_comparable = is_time_comparable and delta.obstacle is None
-    parts = [_time(delta, is_counted=any(are_counted)) if is_time_comparable else _not_compared(delta)]
-    is_clock_told = delta.obstacle is not None or bool(at_another_clock(delta.clock_frac))
-    carried_over = [change for change in delta.changes if not (is_clock_told and change.quantity == CLOCK)]
-    shown = [change for change in carried_over if change.explains]
-    if (
-        not is_time_comparable
-    ):  # amounts are compared all the same; of the rest only what explains the difference, if anything does
-        shown += [each for each in carried_over if not each.explains and (each.kind == "amount" or not shown)]
-    if shown:
-        of_what = "that" if is_time_comparable else "the difference in time"
-        parts[0] += ": " + ", ".join(f"{_change(each)}{_why(each, of_what)}" for each in shown[:_MOST_EXPLANATIONS])
-    elif is_time_comparable and delta.is_significant:
-        parts[0] += "; no quantity that compare looks at explains it"
-        if alongside := [change for change in delta.changes if change.accompanies][:_MOST_EXPLANATIONS]:
-            parts[0] += f" ({', '.join(map(_change, alongside))})"
-    if is_time_comparable and delta.is_counted_otherwise:
-        parts.append(_counted(delta))
-    if _is_bound_otherwise(delta):
-        parts.append(f"now {_bound(delta, 1)}, was {_bound(delta, 0)}")
-    if delta.is_same_work_in_all:
-        parts.append(f"the same work in {formatting.launches(delta.n_launches[1])} instead of {delta.n_launches[0]}")
-    elif is_launched_otherwise(delta, are_counted):
-        parts.append(f"launches {delta.n_launches[0]} → {delta.n_launches[1]}")
-    return "; ".join(parts)
-
-
-def is_launched_otherwise(delta: Delta, are_counted: tuple[bool, bool]) -> bool:
-    """Return whether a match was launched more or less often; what a counting run lacks may be in it under another name."""
-    if delta.n_launches[0] == delta.n_launches[1] or delta.is_same_work_in_all:
-        return False
-    return not any(are_counted) or (all(are_counted) and delta.counted_ns is not None)
-
-
-def _is_bound_otherwise(delta: Delta) -> bool:
-    """Return whether something else bounds it now; what was not collected is not a change."""
-    if "unknown" in delta.verdicts:
-        return False
-    is_limited_otherwise = None not in delta.limiters and delta.limiters[0] != delta.limiters[1]
-    return delta.verdicts[0] != delta.verdicts[1] or (delta.is_significant and is_limited_otherwise)
-
-
-def _not_compared(delta: Delta) -> str:
-    return "times are not compared" + (f", as {delta.obstacle}" if delta.obstacle else "")
-
-
-def both_times(durations_ns: Sequence[float | None]) -> str:
-    """Return a time before and after: "1.78 ms → 4.58 ms"."""
-    return " → ".join(map(formatting.duration, durations_ns))
-
-
-def factor(change_frac: float) -> str:
-    """Return a change of time as a factor of speed: "2.10× faster", "1.06× slower"."""
-    ratio = 1 + change_frac
-    if ratio <= 0:
-        return "takes no time now"
-    return f"{1 / ratio:.3g}× faster" if ratio < 1 else f"{ratio:.3g}× slower"
-
-
-def signed_share(frac: float) -> str:
-    """Return a change in percent with its sign: "−52.0 %", "+3.1 %"; none where it is too small to be one, "<0.1 %" or "0 %".
-
-    A growth of 99.97 % falls short of nothing, and is rounded.
-    """
-    size = formatting.share(1.0 if 0.9995 <= frac < 1 else abs(frac))
-    has_sign = frac != 0 and not size.startswith("<")
-    return f"{'+' if frac > 0 else '−'}{size}" if has_sign else size
-
-
-def _time(delta: Delta, *, is_counted: bool) -> str:
-    if delta.change_frac is None:
-        return "its time is unknown in at least one run"
-    if not delta.is_significant:
-        recorded = " under ncu" if delta.is_counted_otherwise else ""
-        return f"no change beyond measurement noise{recorded} (±{formatting.share(delta.noise_frac)})"
-    if is_counted:
-        return f"{factor(delta.change_frac)} under ncu ({both_times(delta.mean_ns)})"
-    is_per_launch = delta.n_launches[0] != delta.n_launches[1] and not (delta.is_same_work_in_all or delta.is_in_all)
-    return factor(delta.change_frac) + (" per launch" if is_per_launch else "") + at_another_clock(delta.clock_frac)
-
-
-def at_another_clock(clock_frac: float) -> str:
-    """Return how much higher or lower the SM clock is, with a blank before it; empty where it is about the same."""
-    if abs(clock_frac) <= load_comparison_rules().noise.clock_difference_frac:
-        return ""
-    return f" at an SM clock {formatting.share(abs(clock_frac))} {'higher' if clock_frac > 0 else 'lower'}"
-
-
-def _counted(delta: Delta) -> str:
-    """Return how the average launch changed in the counting runs: not all launches are like the one that ncu profiled."""
-    was, became = delta.counted_ns or (1.0, 1.0)
-    return (
-        f"{factor(became / was - 1)} on average in the counting runs, without ncu ({both_times((was, became))}), "
-        "where sizes, neighbouring kernels or cache contents may differ"
-    )
-
-
-def _why(change: QuantityChange, of_what: str) -> str:
-    """Return what made a quantity change, and that it explains less than half of the change of time; empty for neither.
-
-    Args:
-        change: of the quantity.
-        of_what: what to call the change of time.
-    """
-    told = [
-        f"{words} {' → '.join(formatting.quantity(value, quantity_unit(name)) for value in values)}"
-        for name, words, *values in change.because
-    ]
-    frac = change.accounts_for_frac
-    if frac is not None and frac < _PART_WITHOUT_WORDS:
-        told.append(f"at most {formatting.share(frac)} of {of_what}")
-    return f" ({'; '.join(told)})" if told else ""
-
-
-def _change(change: QuantityChange) -> str:
-    if change.kind == "peak":
-        values = " → ".join(
-            formatting.quantity(value, PEAK_UNITS[change.quantity]) for value in (change.before, change.after)
-        )
-        return f"{change.words} {values}"
-    if change.kind in _WRITTEN:
-        values = " → ".join(map(_WRITTEN[change.kind], (change.before, change.after)))
-        return f"{change.words} {values}{_AFTER.get(change.kind, '')}"
-    if not change.before:
-        return f"{change.words} {formatting.scaled(change.after)}, none before"
-    if not change.after:
-        return f"no {change.words} any more"
-    ratio = change.after / change.before
-    is_percent = _LEAST_IN_PERCENT <= ratio <= _MOST_IN_PERCENT
-    return f"{change.words} {signed_share(ratio - 1)}" if is_percent else f"{change.words} ×{ratio:.3g}"
-
-
-def _number(value: float) -> str:
-    return f"{value:.3g}" if value < _MOST_DIGITS else f"{value:.0f}"
-
-
-_WRITTEN: Mapping[str, Callable[[float], str]] = {
-    "share": formatting.share, "time": formatting.duration, "ratio": _number, "wait": _number
-}  # fmt: skip
-"""How both values of a change are written, by its kind; of the others, the value after over that before."""
-
-_AFTER = {"wait": " cycles per instruction"}
-
-
-def _bound(delta: Delta, side: int) -> str:
-    verdict, limiter = delta.verdicts[side], delta.limiters[side]
-    title = load_rules().verdicts[verdict].title
-    return title if limiter is None else f"{title} ({formatting.label(limiter)})"

@@ -6,6 +6,7 @@ clock is below boost because ncu locks it, how close a run comes to measured roo
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,8 @@ from typing import Annotated
 import polars as pl
 
 from ncuroof import formatting
-from ncuroof.enums import CeilingSource
+from ncuroof.diagnosis import Rules
+from ncuroof.enums import CeilingSource, Verdict
 from ncuroof.formatting import counted, label, share
 from ncuroof.present.analysed import Analysed, Record
 from ncuroof.present.sentences.actions import gpu_time
@@ -48,6 +50,11 @@ _LEAST_REACHED_FRAC = 0.01
 
 _MOST_PATTERN = 60
 """Most characters of a regular expression."""
+
+_NUMBERS = re.compile(r"#\d+(\|#\d+)*")
+
+_SIDES = {"memory_side": "the memory side", "compute_side": "the SMs", "busiest": "the busiest unit"}
+_OTHER = {"memory_side": "compute", "compute_side": "memory"}
 
 _N_OPTIONS = 2
 """Most ncu options to name where advice needs more counters."""
@@ -87,14 +94,14 @@ def run_remarks(summary: Record, failed: Sequence[str]) -> list[RunRemark]:
 
 
 def doubts_sentence(summary: Record) -> str:
-    """Return the remark, with the names that `ncuroof explain` knows; empty where little of the time is concerned.
+    """Return the remark, with words that `ncuroof explain` knows; empty where little of the time is concerned.
 
     Args:
         summary: of a document; its `by_doubt` has the largest doubts first. So for all functions here.
     """
     claim = doubts_claim(summary)
-    shown = ", ".join(f"{doubt.name} {doubt.share}" for doubt in doubted(summary))
-    return f"{claim}: {shown} (ncuroof explain NAME)" if claim else ""
+    shown = ", ".join(f"{doubt.title} {doubt.share}" for doubt in doubted(summary))
+    return f"{claim}: {shown}" if claim else ""
 
 
 def doubts_claim(summary: Record) -> str:
@@ -211,18 +218,25 @@ def selection_sentence(summary: Record) -> str:
     if selection is None:
         return ""
     kernel, nvtx, skip, count = (selection[key] for key in ("kernel", "nvtx", "skip", "count"))
-    which = [f"kernels matching {_quoted(kernel)}" if kernel is not None else "launches"]
+    which = [_which_kernels(kernel)]
     which += [f"in NVTX ranges matching {_quoted(nvtx)}"] if nvtx is not None else []
     numbers = [f"without the first {skip}" if skip > 1 else "without the first"] if skip else []
     numbers += [f"at most {count}"] if count is not None else []
     which += [f"({', '.join(numbers)})"] if numbers else []
     if summary["n_kernels"] == selection["of_n_kernels"]:
-        return f"{' '.join(which)}: all of the run's launches" if kernel is not None or nvtx is not None else ""
+        return ""
     share = f", {formatting.share(selection['duration_frac'])} of its GPU time" if selection["duration_frac"] else ""
     return (
         f"only {' '.join(which)}: {summary['n_kernels']} of the run's {formatting.launches(selection['of_n_kernels'])}{share}; "
         "all totals, shares and savings are of these"
     )
+
+
+def _which_kernels(kernel: str | None) -> str:
+    """Return which kernels were selected: by an expression, or by the numbers of launches, as "#39"."""
+    if kernel is None:
+        return "launches"
+    return f"launches of kernel {kernel}" if _NUMBERS.fullmatch(kernel) else f"kernels matching {_quoted(kernel)}"
 
 
 def _quoted(pattern: str) -> str:
@@ -245,3 +259,25 @@ def to_know_more(kernel: Record, sources: Sequence[Record], *, only: str | None 
     if raw_page_tells(kernel, sources):
         return f"print the raw page: ncu {RAW_PAGE}"
     return f"collect {' '.join(options[:_N_OPTIONS])}"
+
+
+def flip_sentence(kernel: Record, rules: Rules) -> str:
+    """Return which change would flip a kernel's verdict; empty where none is known."""
+    flip = kernel["flip"]
+    if not flip:
+        return ""
+    becomes, factor = rules.verdicts[flip["becomes"]].title, 1 + flip["change_frac"]
+    group, _, key = flip["quantity"].partition(".")
+    if key not in _SIDES:
+        return f"Would become {becomes} at {factor:.3g} times its intensity."
+    side = _SIDES[key]
+    if Verdict.LATENCY in (kernel["verdict"], flip["becomes"]):
+        now = kernel[group][key]
+        wanted, found = formatting.share(now * factor), formatting.share(now)
+        if wanted == found:
+            return f"Could as well be {becomes}: at {found} of {side}, the two verdicts meet."
+        return f"Would be {becomes} if {side} were {wanted} busy instead of {found}."
+    less = f"Would be {becomes} if {side} had {formatting.share(1 - factor)} less to do"
+    if kernel["verdict"] == Verdict.BALANCED:
+        return f"{less}."
+    return f"{less}, and {rules.verdicts[_OTHER[key]].title} with still less."

@@ -69,15 +69,6 @@ class WallTimeTable:
     rows: Annotated[Sequence[TimeRow], "what runs, then idle time, the longest first"]
 
 
-@dataclass(frozen=True, slots=True)
-class IdleLine:
-    """Idle time as the first thing to reduce."""
-
-    share: Annotated[str, "idle share of the time"]
-    title: Annotated[str, "idle share of what, its main cause, and the most that removing it saves"]
-    advice: Annotated[str, "what to do about the main cause, or empty"]
-
-
 def wall_times(weighting: Record | None) -> Sequence[Record]:
     """Return the counting runs with a timeline, of a document's summary; empty where there is none."""
     return () if weighting is None else weighting["wall_times"]
@@ -134,27 +125,6 @@ def idle_sentence(weighting: Record | None, reports: Sequence[str] = ()) -> str:
     saves = f" Without idle time: {speedup}, which no change to a kernel gives." if speedup else ""
     advice = f" {formatting.first_sentence(most['advice'])}" if most and most["advice"] else ""
     return f"The GPU is idle for {formatting.share(time['idle_frac'])} of {_of_which(time, reports)}{cause}.{saves}{advice}"
-
-
-def idle_line(weighting: Record | None, of_kernels_frac: float, reports: Sequence[str] = ()) -> IdleLine | None:
-    """Return idle time as the first thing to reduce; None where it is small, or an action in kernels saves more.
-
-    Args:
-        weighting: of the document's summary.
-        of_kernels_frac: largest saving of a single action in kernels, as a share of wall-clock time.
-        reports: what to call each report; empty for a single one.
-    """
-    time = _most_idle(weighting)
-    if time is None or time["idle_frac"] <= of_kernels_frac:
-        return None
-    most, faster = _longest_idle(time), _without_idle(time)
-    cause = f", mostly {most['title']}" if most else ""
-    return IdleLine(
-        share=formatting.share(time["idle_frac"]),
-        title=f"of {_of_which(time, reports)} the GPU is idle{cause}"
-        + (f"; without idle time, {faster}" if faster else ""),
-        advice=formatting.first_sentence(most["advice"]) if most and most["advice"] else "",
-    )
 
 
 def _most_idle(weighting: Record | None) -> Record | None:

@@ -88,7 +88,7 @@ def not_the_run_sentences(weighting: Record | None, command_lines: Sequence[str 
             f"the launch counts from a run without ncu ({formatting.launches(weighting['n_launches'])}) have none of these "
             "kernels: was it the same program? Each launch represents only itself"
         ]
-    said = _of_the_first_step(weighting, command_lines)
+    said = [*_of_another_program(foreign), *_of_the_first_step(weighting, command_lines)]
     if covered_frac is not None and covered_frac < 1:
         said.append(
             f"{formatting.share(1 - covered_frac)} of the counting run's GPU time was not profiled and is missing from all totals"
@@ -99,12 +99,16 @@ def not_the_run_sentences(weighting: Record | None, command_lines: Sequence[str 
         launches = "launch was" if n_unmatched == 1 else "launches were"
         only = "represents only itself" if n_unmatched == 1 else "represent only themselves"
         said.append(f"{n_unmatched} profiled {launches} not in the counting run, and {only}")
-    if foreign:
-        of_which = "the report's" if len(foreign) == 1 else f"{len(foreign)} reports'"
-        said.append(
-            f"most of {of_which} launches are not in the counting run: was it the same program? Its wall-clock time is left out"
-        )
     return said
+
+
+def _of_another_program(foreign: Sequence[int]) -> list[str]:
+    if not foreign:
+        return []
+    of_which = "the report's" if len(foreign) == 1 else f"{len(foreign)} reports'"
+    return [
+        f"most of {of_which} launches are not in the counting run: was it the same program? Its wall-clock time is left out"
+    ]
 
 
 def _of_the_first_step(weighting: Record, command_lines: Sequence[str | None]) -> list[str]:

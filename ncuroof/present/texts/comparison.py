@@ -16,7 +16,7 @@ from ncuroof.present.analysed import Record
 from ncuroof.present.sentences.comparison import (
     ALONE,
     alone,
-    both_times,
+    candidate,
     changed_findings,
     changed_lines,
     how_matched,
@@ -25,11 +25,12 @@ from ncuroof.present.sentences.comparison import (
     outcome,
     short_group,
     side,
-    signed_share,
 )
+from ncuroof.present.sentences.match_change import both_times, signed_share, times
 from ncuroof.present.texts.layout import WIDTH, code, escaped, filled, table_row
 
 _MOST_LINES = 20
+_MOST_CANDIDATES = 5
 
 _MOST_TRENDS = 30
 _NAME_WIDTH = 32
@@ -41,7 +42,16 @@ _SLOWER, _FASTER = "▲", "▼"
 def to_text(document: Record) -> str:
     """Return a comparison as lines of plain text."""
     return (
-        "\n".join(["ncuroof · compare", *heading(document), *_changes(document), *_others(document), *_gates(document)])
+        "\n".join(
+            [
+                "ncuroof · compare",
+                *heading(document),
+                *_changes(document),
+                *_others(document),
+                *_candidates(document),
+                *_gates(document),
+            ]
+        )
         + "\n"
     )
 
@@ -59,9 +69,10 @@ def to_markdown(document: Record) -> str:
     shown = moved(document)
     if shown:
         lines += ["| kernel | before | after | change |", "|---|---:|---:|---|"]
-        lines += map(_table_row, shown[:_MOST_LINES])
+        lines += [_table_row(match, document) for match in shown[:_MOST_LINES]]
         lines.append("")
     lines += [f"- {escaped(line.strip())}" for line in _others(document)]
+    lines += [f"- {escaped(candidate(each))}" for each in document["candidates"][:_MOST_CANDIDATES]]
     if document["gates"]:
         lines += ["", "## Gates", ""]
         lines += [
@@ -71,11 +82,11 @@ def to_markdown(document: Record) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _table_row(match: Record) -> str:
+def _table_row(match: Record, document: Record) -> str:
     how = how_matched(match)
     name = code(match_name(match)) + (f"<br>match: {escaped(how)}" if how else "")
     change = "<br>".join(map(escaped, (match["sentence"], *changed_findings(match), *changed_lines(match))))
-    return table_row((name, *map(formatting.duration, match["duration_ns"]), change))
+    return table_row((name, *(times(match, document) or [formatting.MISSING] * 2), change))
 
 
 def heading(document: Record) -> Iterator[str]:
@@ -92,7 +103,8 @@ def _changes(document: Record) -> Iterator[str]:
     for match in shown[:_MOST_LINES]:
         yield ""
         yield f"  {match_name(match)}"
-        yield f"    {both_times(match['duration_ns'])}, above the roofline {both_times(match['recoverable_ns'])}"
+        if both := times(match, document):
+            yield f"    {' → '.join(both)}, above the roofline {both_times(match['recoverable_ns'])}"
         if how := how_matched(match):
             yield from filled("    ", f"match: {how}".split(), WIDTH)
         yield from filled("    ", match["sentence"].split(), WIDTH)
@@ -110,6 +122,11 @@ def _others(document: Record) -> Iterator[str]:
             yield f"  {words}: {formatting.printable(short_group(group))}, {alone(group, key)}"
         if len(groups) > _MOST_LINES:
             yield f"  {words}: {len(groups) - _MOST_LINES} more in the JSON document"
+
+
+def _candidates(document: Record) -> Iterator[str]:
+    for each in document["candidates"][:_MOST_CANDIDATES]:
+        yield from filled("  ", candidate(each).split(), WIDTH)
 
 
 def _gates(document: Record) -> Iterator[str]:
@@ -186,7 +203,7 @@ def _not_compared(step: Comparison) -> list[str]:
     if step.comparable.reasons:
         return [f"times are not compared: {reason}" for reason in step.comparable.reasons]
     obstacle = run_obstacle(step)
-    return [] if obstacle is None else [f"GPU times of the whole runs are not compared: {obstacle}"]
+    return [] if obstacle is None else [f"sums over the whole runs say nothing: {obstacle}"]
 
 
 def _line(trend: Trend) -> str:

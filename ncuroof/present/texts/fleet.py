@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ncuroof import formatting
 from ncuroof.present.analysed import Record
-from ncuroof.present.sentences.comparison import factor
+from ncuroof.present.sentences.match_change import factor
 from ncuroof.present.texts.layout import aligned, escaped, table_row
 
 _NAME_WIDTH, _CELL_WIDTH, _LAST_WIDTH, _QUERY_WIDTH = 30, 24, 60, 200
@@ -18,6 +18,9 @@ _WORDS_BY_FACTOR = {
     "ncu": "by Nsight Compute version",
     "ncuroof": "by ncuroof version",
 }
+
+_NO_ROWS = "no rows"
+"""Of a query: a blank line could be an error."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +70,16 @@ def to_markdown(document: Record) -> str:
 
 
 def table_text(columns: Sequence[str], rows: Sequence[Record]) -> str:
-    """Return the rows of a query as aligned text."""
+    """Return the rows of a query as aligned text; without rows, that there is none."""
+    if not rows:
+        return _NO_ROWS + "\n"
     return "\n".join(_aligned(_table(columns, rows), limits=[_QUERY_WIDTH] * len(columns))) + "\n"
 
 
 def table_markdown(columns: Sequence[str], rows: Sequence[Record]) -> str:
-    """Return the rows of a query as a Markdown table."""
+    """Return the rows of a query as a Markdown table; without rows, that there is none."""
+    if not rows:
+        return _NO_ROWS + "\n"
     return "\n".join(_piped(_table(columns, rows))) + "\n"
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 
 from rich.cells import cell_len, chop_cells, set_cell_size
@@ -24,6 +25,12 @@ _UNIT = re.compile(r"(?:%|[nµm]?s|[kMGTPE]?(?:B|FLOP|OP|Hz|IPS)(?:/\w+)?)\W*")
 
 _SIZE = re.compile(r"0*[1-9][0-9]{0,5}")
 """Valid values of COLUMNS and LINES: rich would accept 0, and fail on non-ASCII digits."""
+
+MOST_WIDTH = 120
+"""Wider lines would be hard to read."""
+
+LEAST_HUNG_WIDTH = 24
+"""Least cells for text beside its start; on narrower terminals, its other lines are hardly indented."""
 
 LEAST_NAME_WIDTH, LEAST_WORD_WIDTH = 8, 6
 """Least cells for a name, and for a word that distinguishes it from another."""
@@ -70,8 +77,38 @@ def _with_units(words: Iterable[str], width: int) -> list[str]:
     return joined
 
 
+def screen_width() -> int | None:
+    """Return the width to wrap lines to: that of the terminal or of COLUMNS, at most MOST_WIDTH; None where nothing sets one."""
+    if is_width_set() or sys.stdout.isatty():
+        return min(Console(_environ=_environment()).width, MOST_WIDTH)
+    return None
+
+
+def wrapped_lines(text: str) -> Iterator[str]:
+    """Yield the lines of a text, wrapped to the terminal with the indentation of their start; whole where there is no terminal."""
+    width = screen_width()
+    for line in text.splitlines():
+        indent = len(line) - len(line.lstrip())
+        if width is None or cell_len(line) <= width or indent >= width // 2:
+            yield line
+        else:
+            yield from filled(" " * indent, fitting(line.split(), width - indent), width)
+
+
+def hung(start: str, text: str) -> Iterator[str]:
+    """Yield text behind its start, wrapped to the terminal, its other lines indented as far; whole where there is no terminal."""
+    width = screen_width()
+    if width is None:
+        yield start + text
+    elif width - cell_len(start) < LEAST_HUNG_WIDTH:
+        yield from filled("", fitting(f"{start} {text}".split(), width), width, hanging="  ")
+    else:
+        yield from filled(start, fitting(text.split(), width - cell_len(start)), width)
+
+
 def fitting(words: Iterable[str], width: int) -> Iterator[str]:
     """Yield words; one wider than `width` cells is parted at its blanks, and anywhere where that is not enough."""
+    width = max(width, 2)  # a wide character takes two cells
     for word in words:
         if cell_len(word) <= width:
             yield word

@@ -9,8 +9,8 @@ from ncuroof.formatting import bound_by, share
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.sentences.actions import Outlook
 from ncuroof.present.sentences.breakdowns import BreakdownLine
-from ncuroof.present.texts.brief import KernelLine, brief
 from ncuroof.present.texts.layout import escaped, table_row
+from ncuroof.present.texts.run_summary import KernelLine, run_summary
 
 _N_BREAKDOWN = 10
 """Most families or ranges in a table."""
@@ -18,7 +18,7 @@ _N_BREAKDOWN = 10
 
 def to_markdown(analysis: Analysed) -> str:
     """Return the summary as Markdown, with names from the report escaped."""
-    summary = brief(analysis)
+    summary = run_summary(analysis)
     lines = [f"<!-- ncuroof {__version__} -->", f"# {escaped(summary.title)}", ""]
     if summary.is_simulated:
         lines += ["**Simulated: written by ncuroof, not recorded on a GPU.**", ""]
@@ -50,17 +50,14 @@ def _bullet(line: str) -> str:
 
 
 def _actions(found: Outlook) -> Iterator[str]:
-    """Yield the largest potential savings over the run (idle time first if it saves more), and what they save together."""
-    if found.idle is not None:
-        advice = f". {found.idle.advice}" if found.idle.advice else "."
-        yield from ("", f"Largest potential saving: {found.idle.share} {escaped(f'{found.idle.title}{advice}')}")
+    """Yield what saves most over the run, and what changes in kernels save together."""
     if not found.actions:
         return
-    what = "Largest potential savings" if found.idle is None else "In kernels"
-    yield from ("", f"{what} (upper bounds, share of {found.whole}):", "")
+    yield from ("", f"Expected savings of {found.whole}:", "")
     for line in found.actions:
-        condition = f", {line.condition}" if line.condition else ""
-        yield f"1. up to {line.gain}: {escaped(line.title)} ({line.launches}){condition}"
+        where = "; ".join(filter(None, (line.launches, line.most, line.condition)))
+        advice = f". {line.advice}" if line.advice else ""
+        yield f"1. about {line.expected}: {escaped(line.title)} ({where}){escaped(advice)}"
     if total := "; ".join(found.in_total):
         yield from ("", f"{total[0].upper()}{total[1:]}.")
 

@@ -1,274 +1,429 @@
-"""The terminal summary: fits 80 columns, uses wider terminals, says the same without colour, and never cuts advice."""
+"""The terminal's first screen: the answer, what to do, and what limits the kernels, in a window of 80 columns and 24 lines.
+
+It uses wider terminals, says the same without colour, and cuts names rather than wrapping them. `terminal_detail` has the rest.
+"""
 
 from __future__ import annotations
 
 import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
-from rich.console import Console, Group, RenderableType
+from rich.console import Console
 from rich.text import Text
 
-from ncuroof.formatting import bound_by, share
+from ncuroof import formatting
 from ncuroof.present.analysed import Analysed
-from ncuroof.present.sentences.actions import Outlook
-from ncuroof.present.sentences.breakdowns import BreakdownLine
-from ncuroof.present.sentences.wall_time import PLACES_INDENT
-from ncuroof.present.texts.brief import Brief, KernelLine, VerdictShare, brief
+from ncuroof.present.palette import verdict_colours
+from ncuroof.present.texts.answer import SIMULATED, Answer, Instruction, Part, answer, percent
 from ncuroof.present.texts.layout import (
     LEAST_NAME_WIDTH,
-    LEAST_WORD_WIDTH,
+    MOST_WIDTH,
     WIDTH,
     filled,
     fitted,
-    fitted_names,
     fitting,
     is_width_set,
     result_console,
 )
+from ncuroof.present.texts.one_kernel import Card, card, is_one_kernel
+from ncuroof.present.texts.terminal_detail import MARK_BY_VERDICT, detail, hanging, kernel_table, prose
 
 _HEIGHT = 25
 """Unused, but without it rich would query the terminal."""
-_MOST_WIDTH = 120
-"""Wider lines would be hard to read."""
 
-_STYLE_BY_VERDICT = {
-    "memory": ("█", "dark_orange"),
-    "compute": ("▓", "dodger_blue1"),
-    "balanced": ("▒", "medium_purple1"),
-    "latency": ("░", "gold1"),
-    "overhead": ("·", "bright_black"),
-    "unknown": ("?", "bright_black"),
-}
-"""Character and colour of a verdict; either one identifies it."""
+_MOST_LINES = 22
+"""Of the window's 24 lines, one is for the page's path and one for the prompt."""
 
-_COLUMN_WIDTHS = (4, 8, 10, 26)
-"""Columns of number, time, recoverable time and bound; the name takes the rest."""
+_NUMBER_WIDTH = 4
+"""Cells before the text of an instruction."""
+_LEAST_ADVICE_WIDTH = 30
+"""Least cells of advice beside what it saves; on narrower terminals, what it saves stands below."""
+_CARD_ROOMS = ((4, None, 2), (3, None, 2), (3, None, 1), (3, 1, 1), (2, 1, 1), (1, 1, 1))
+"""In order of preference: most lines of a piece of a kernel's card, most causes and doubts, and most lines of notes."""
+_ALL_OF = frozenset({"because", "sure?"})
+"""Rows of a card whose first piece says most."""
 
-_BREAKDOWN_WIDTHS = (5, 8, 8, 19, 7)
-"""Columns of title, share, time, recoverable time and launches; the name takes the rest."""
+_PARENTHESES = re.compile(r" \([^()]*\)")
+_FULL, _EMPTY = "█", "░"
+_LABEL_WIDTH = 10
+_LEAST_BESIDE = 30
+"""Least cells for text beside its label; on narrower terminals, the text stands below."""
 
-_N_BREAKDOWN = 4
-"""Most lines for the time by family, and for that by range."""
-
-_MOST_WHERE = 36
-_LEAST_FILLED_WIDTH = 16
-"""Least width of text beside its start; on narrower terminals, its other lines are not indented."""
-
-_HANGING = re.compile(r" *(?:\S+ %|→) +")
-"""Start of a line of prose; its other lines are indented by as much."""
+_WORDS = "Words: ncuroof explain WORD"
 
 
-def print_summary(analysis: Analysed, *, color: bool | None = None) -> None:
+@dataclass(frozen=True, slots=True)
+class View:
+    """What to show of an analysis.
+
+    Attributes:
+        is_verbose: every instruction and note, and then the detail.
+        is_table: only the kernels, as a table.
+        n_kernels: most kernels in that table; None for all.
+    """
+
+    is_verbose: bool = False
+    is_table: bool = False
+    n_kernels: int | None = None
+
+
+def print_summary(analysis: Analysed, *, color: bool | None = None, view: View | None = None) -> None:
     """Print the summary to standard output.
 
     Args:
         analysis: an analysis.
         color: False for plain text; None lets the terminal decide.
+        view: what to show; by default the first screen.
     """
     console = result_console(color=color)
     console.width = _width(console)
-    console.print(_summary(brief(analysis), console.width))
+    for line in _screen(analysis, console.width, view or View()):
+        console.print(line, no_wrap=True, crop=False)
 
 
-def to_text(analysis: Analysed) -> str:
+def to_text(analysis: Analysed, view: View | None = None) -> str:
     """Return the summary as plain text, 80 columns wide."""
+    # In a Jupyter kernel, rich would otherwise display the text and return escape codes.
     console = Console(
-        file=io.StringIO(), width=WIDTH, height=_HEIGHT, no_color=True, highlight=False, force_terminal=False
-    )
+        file=io.StringIO(), width=WIDTH, height=_HEIGHT, color_system=None, highlight=False, force_terminal=False,
+        force_jupyter=False,
+    )  # fmt: skip
     with console.capture() as capture:
-        console.print(_summary(brief(analysis), WIDTH))
+        for line in _screen(analysis, WIDTH, view or View()):
+            console.print(line, no_wrap=True, crop=False)
     return capture.get()
 
 
 def _width(console: Console) -> int:
     """Return the width of the terminal, or COLUMNS, limited to readable lines; 80 where there is neither."""
-    return min(console.width, _MOST_WIDTH) if console.is_terminal or is_width_set() else WIDTH
+    return min(console.width, MOST_WIDTH) if console.is_terminal or is_width_set() else WIDTH
 
 
-def _summary(summary: Brief, width: int) -> RenderableType:
-    parts: list[RenderableType] = [*_head(summary, width)]
-    if summary.wall_time:
-        parts += [Text(), *(Text(each) for line in summary.wall_time for each in _wrapped(line, width))]
-    if any(part.share_frac is not None for part in summary.shares):
-        parts += [Text(), _bar(summary.shares, width), *_legend(summary.shares)]
-    breakdowns = (("code", summary.families), ("NVTX", summary.ranges))
-    names = [line.name for _, lines in breakdowns for line in lines[:_N_BREAKDOWN]]
-    for title, lines in breakdowns:
-        if len(lines) > 1:
-            parts += [Text(), *_breakdown(title, lines, _name_width(_BREAKDOWN_WIDTHS, names, width))]
-    if summary.outlook.actions or summary.outlook.idle:
-        parts += [Text(), *_actions(summary.outlook, width)]
-    if summary.kernels:
-        parts += [Text(), _kernels(summary.kernels, width)]
-    parts += [Text(each) for line in summary.to_know for each in _filled("→ ", line.split(), width)]
-    if summary.n_more:
-        parts.append(Text(f"{summary.n_more} more not shown", style="dim"))
-    return Group(*parts)
+def _screen(analysis: Analysed, width: int, view: View) -> Iterator[Text]:
+    if view.is_table:
+        yield from _title(answer(analysis), width)
+        yield Text()
+        yield from kernel_table(analysis, width, view.n_kernels)
+        return
+    if is_one_kernel(analysis):
+        found = card(analysis)
+        yield from _card(found, width, is_verbose=view.is_verbose)
+    else:
+        told = answer(analysis)
+        yield from _whole_answer(told, width) if view.is_verbose else _that_fits(told, width)
+    if view.is_verbose:
+        yield Text()
+        yield from detail(analysis, width)
 
 
-def _head(summary: Brief, width: int) -> Iterator[Text]:
-    """Yield what was recorded where, the totals, and what a reader must know before trusting them."""
-    yield from _prose(f"ncuroof · {summary.title}", width, style="bold")
-    if summary.is_simulated:
-        yield Text("simulated: written by ncuroof, not recorded on a GPU", style="bold reverse")
-    for line in filter(None, (*summary.devices, summary.tool, summary.totals, summary.mfu)):
-        yield from _prose(line, width)
-    for note in summary.notes:
-        yield from _prose(f"! {note}", width, style="bold")
+# ---- a run -------------------------------------------------------------------------------------------------------------------
 
 
-def _bar(shares: tuple[VerdictShare, ...], width: int) -> Text:
-    """Return time by verdict as a one-line bar; every verdict with any time gets at least one cell."""
-    known = [part for part in shares if part.share_frac]
-    places = [max(1, round((part.share_frac or 0) * width)) for part in known]
-    if places:
-        places[places.index(max(places))] += width - sum(places)
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """How much of an answer is shown.
+
+    Attributes:
+        n_actions: instructions.
+        first_lines: most lines of the first one's advice; None for any number, as for the others.
+        advice_lines: most lines of the advice of the others.
+        n_why: instructions that are followed by the kernels that they are about, and the place.
+        note_lines: most lines of notes; None for all of them.
+        is_tight: no blank line before the notes.
+    """
+
+    n_actions: int
+    first_lines: int | None
+    advice_lines: int | None
+    n_why: int
+    note_lines: int | None
+    is_tight: bool = False
+
+
+_ROOMS = (
+    _Room(5, 2, 2, 5, 2),
+    _Room(4, 2, 2, 4, 2),
+    _Room(4, 2, 2, 4, 1),
+    _Room(3, 2, 2, 3, 2),
+    _Room(3, 2, 2, 3, 1),
+    _Room(3, 2, 1, 3, 2),
+    _Room(3, 2, 1, 3, 2, is_tight=True),
+    _Room(3, 2, 1, 3, 1),
+    _Room(3, 2, 1, 3, 1, is_tight=True),
+    _Room(3, 1, 1, 3, 1, is_tight=True),
+    _Room(3, 2, 1, 1, 1),
+    _Room(2, 2, 1, 1, 1),
+    _Room(2, 1, 1, 0, 1, is_tight=True),
+    _Room(1, 1, 1, 0, 1, is_tight=True),
+)
+"""In order of preference: the first that leaves the answer short enough is taken."""
+
+
+def _whole_answer(told: Answer, width: int) -> list[Text]:
+    return _answer(told, width, _Room(len(told.actions), None, None, len(told.actions), None))
+
+
+def _that_fits(told: Answer, width: int) -> list[Text]:
+    """Return as much of the answer as the window has room for; a narrower window is given as many more lines."""
+    n_lines = _MOST_LINES * max(1, WIDTH // width)
+    found = (_answer(told, width, room) for room in _ROOMS)
+    smallest: list[Text] = []
+    for smallest in found:
+        if len(smallest) <= n_lines:
+            return smallest
+    return smallest[:n_lines]
+
+
+def _answer(told: Answer, width: int, room: _Room) -> list[Text]:
+    end = [*_notes(told.notes, width, room.note_lines), *_hints(width, is_verbose=room.note_lines is None)]
+    limits = list(_limits(told, width))
+    parts = [
+        list(_title(told, width)),
+        list(_lead(told, width)),
+        list(_bars(told.time, width)),
+        list(_actions(told, width, room)),
+        *([[*limits, *end]] if room.is_tight else [limits, end]),
+    ]
+    lines: list[Text] = []
+    for part in filter(None, parts):
+        lines += [Text(), *part] if lines else part
+    return lines
+
+
+def _lead(told: Answer, width: int) -> Iterator[Text]:
+    """Yield the answer in bold and what else belongs to it, as one paragraph."""
+    left = len("".join(told.lead.split()))
+    for line in prose(f"{told.lead} {told.then}".strip(), width):
+        place = 0
+        while place < len(line.plain) and left > 0:
+            left -= not line.plain[place].isspace()
+            place += 1
+        line.stylize("bold", 0, place)
+        yield line
+
+
+def _title(told: Answer | Card, width: int) -> Iterator[Text]:
+    yield Text(fitted(f"ncuroof · {told.title}", width), style="dim")
+    if told.is_simulated:
+        yield from prose(SIMULATED, width, style="bold reverse")
+
+
+def _bars(parts: Sequence[Part], width: int) -> Iterator[Text]:
+    """Yield a line for each part of a time: name, bar, share."""
+    if not parts:
+        return
+    names = max(len(part.name) for part in parts)
+    places = max(width - names - 10, 0)
+    for part, mark in zip(parts, (_FULL, _EMPTY), strict=False):
+        bar = mark * max(1, round(part.share_frac * places))
+        yield Text(fitted(f"  {part.name:<{names}} {set_cell_size(bar, places)} {percent(part.share_frac):>5}", width))
+
+
+def _actions(told: Answer, width: int, room: _Room) -> Iterator[Text]:
+    if not told.actions:
+        return
+    shown = told.actions[: room.n_actions]
+    of_what = f"saves, of {told.whole}" if told.whole else "saves"
+    n_all = len(told.actions) + told.n_more
+    title = "What to do" if len(shown) == n_all else f"What to do ({len(shown)} of {n_all})"
+    head = f"{title:<{max(width - cell_len(of_what), len(title) + 1)}}{of_what}"
+    heading = Text(head if cell_len(head) <= width else title, style="dim")
+    heading.stylize("not dim bold", 0, len("What to do"))
+    yield heading
+    for number, action in enumerate(shown, start=1):
+        yield from _instruction(number, action, width, room)
+
+
+def _instruction(number: int, action: Instruction, width: int, room: _Room) -> Iterator[Text]:
+    """Yield an instruction: its advice with what it saves at the right of the first line, then what it is about."""
+    start = f"{number:>2}  "
+    beside = width - _NUMBER_WIDTH - cell_len(action.saves) - 2
+    is_beside = beside >= _LEAST_ADVICE_WIDTH
+    most = room.first_lines if number == 1 else room.advice_lines
+    lines = _advice_lines(start, action.advice, width, beside if is_beside else None, most)
+    for place, line in enumerate(lines):
+        text = Text(line)
+        if place == 0 and is_beside:
+            text = Text(set_cell_size(line, width - cell_len(action.saves)))
+            text.append(action.saves, style="bold")
+        yield text
+    if not is_beside:
+        yield from (Text(line, style="bold") for line in hanging(" " * _NUMBER_WIDTH, action.saves.split(), width))
+    if number <= room.n_why:
+        yield from _why(action, width, is_whole=room.note_lines is None)
+
+
+def _advice_lines(start: str, advice: str, width: int, first: int | None, most: int | None) -> list[str]:
+    """Return advice wrapped, the first line narrower; to make it fit, it loses its parentheses and clauses, at last its end."""
+    clause = formatting.first_clause(advice)
+    lines: list[str] = []
+    n_lines = len(advice) if most is None else most
+    for words in (advice, _PARENTHESES.sub("", advice), clause, _PARENTHESES.sub("", clause)):
+        lines = list(_stepped(start, words, width, first))
+        if len(lines) <= n_lines:
+            return lines
+    n_cells = width if n_lines > 1 or first is None else _NUMBER_WIDTH + first
+    return [*lines[: n_lines - 1], _ended(lines[n_lines - 1], n_cells)]
+
+
+def _ended(line: str, n_cells: int) -> str:
+    """Return a line that goes on as its whole words that fit, with an ellipsis."""
+    while " " in line.strip() and cell_len(line) + 2 > n_cells:
+        line = line.rpartition(" ")[0]
+    return fitted(f"{line} …", n_cells)
+
+
+def _stepped(start: str, words: str, width: int, first: int | None) -> Iterator[str]:
+    """Yield words wrapped to the width, those of the first line to `first` cells."""
+    if first is None:
+        yield from hanging(start, words.split(), width)
+        return
+    narrow = list(filled(start, fitting(words.split(), first), _NUMBER_WIDTH + first))
+    yield narrow[0]
+    rest = words.split()[len(narrow[0].split()) - len(start.split()) :]
+    if rest:
+        yield from hanging(" " * _NUMBER_WIDTH, rest, width)
+
+
+def _why(action: Instruction, width: int, *, is_whole: bool) -> Iterator[Text]:
+    """Yield what an instruction is about, in one line unless all is shown: first names are cut, the place never is."""
+    place = f", at {action.where}" if action.where else ""
+    start = " " * _NUMBER_WIDTH
+    if is_whole:
+        text = f"{action.kernels}{action.problem}{place}"
+        yield from (Text(line, style="dim") for line in hanging(start, text.split(), width))
+        return
+    left = width - _NUMBER_WIDTH
+    problem = action.problem
+    if action.kernels:
+        name = fitted(action.kernels, max(left - cell_len(problem) - cell_len(place), LEAST_NAME_WIDTH))
+        problem = name + fitted(problem, max(left - cell_len(name) - cell_len(place), 1))
+    yield Text(fitted(start + fitted(problem, max(left - cell_len(place), 1)) + place, width), style="dim")
+
+
+def _limits(told: Answer, width: int) -> Iterator[Text]:
+    """Yield what limits the kernels: a bar, unless the time has one, and the parts in words; of a single one, the lead says it."""
+    if not told.limits or (len(told.limits) == 1 and not told.time):
+        return
+    heading = Text(fitted(f"What limits the kernels ({told.kernels})", width), style="dim")
+    heading.stylize("not dim bold", 0, len("What limits the kernels"))
+    yield heading
+    if not told.time:
+        yield _stacked(told.limits, width)
+    pieces = (Text(f"{part.name} {percent(part.share_frac)}") for part in told.limits)
+    marks = (Text(f"{_mark(part)} " if part.verdict else "", style=_colour(part)) for part in told.limits)
+    yield from _in_rows(map(Text.assemble, marks, pieces), width, gap=2)
+
+
+def _mark(part: Part) -> str:
+    return MARK_BY_VERDICT.get(part.verdict or "", "-")
+
+
+def _colour(part: Part) -> str:
+    return verdict_colours()[part.verdict] if part.verdict else ""
+
+
+def _stacked(parts: Sequence[Part], width: int) -> Text:
+    """Return the parts as a bar of one line; each has at least one cell."""
+    places = [max(1, round(part.share_frac * width)) for part in parts]
+    places[places.index(max(places))] += width - sum(places)
     bar = Text(no_wrap=True)
-    for part, n_places in zip(known, places, strict=True):
-        mark, color = _STYLE_BY_VERDICT[part.verdict]
-        bar.append(mark * n_places, style=color)
+    for part, n_places in zip(parts, places, strict=True):
+        bar.append(_mark(part) * max(n_places, 0), style=_colour(part))
+    bar.truncate(width)
     return bar
 
 
-def _legend(shares: tuple[VerdictShare, ...]) -> list[Text]:
-    legend = []
-    for part in shares:
-        mark, color = _STYLE_BY_VERDICT[part.verdict]
-        launches = "launches" if part.n_launches != 1 else "launch"
-        line = Text.assemble(
-            (mark * 2, color), f" {part.title:<15}{share(part.share_frac):>8}  {part.n_launches:>6} {launches}"
-        )
-        legend.append(line)
-    return legend
+def _in_rows(pieces: Iterable[Text], width: int, gap: int = 3) -> Iterator[Text]:
+    """Yield pieces side by side, as many to a line as fit."""
+    line = Text()
+    for piece in pieces:
+        if line and line.cell_len + gap + piece.cell_len > width:
+            yield line
+            line = Text()
+        line = Text.assemble(line, " " * gap, piece) if line else piece
+        line.truncate(width, overflow="ellipsis")
+    yield line
 
 
-def _name_width(others: Sequence[int], names: Iterable[str], width: int) -> int:
-    """Return the width of the name column: what 80 columns leave, more if the longest name needs it and the terminal is wider.
-
-    On terminals that leave less than the least width, rows are cut at the right.
-    """
-    taken = sum(others) + len(others)
-    wanted = max([WIDTH - taken, *map(cell_len, names)])
-    return max(min(width - taken, wanted), LEAST_NAME_WIDTH)
-
-
-def _breakdown(title: str, lines: tuple[BreakdownLine, ...], name_width: int) -> list[Text]:
-    """Return time by family or range in a few lines; the last one gives the number of those not shown."""
-    n_shown = len(lines) if len(lines) <= _N_BREAKDOWN else _N_BREAKDOWN - 1
-    title_width, *widths = _BREAKDOWN_WIDTHS
-    shown = []
-    for number, line in enumerate(lines[:n_shown]):
-        cells = (line.share, line.duration, f"{line.recoverable} above roof", f"×{line.launches}")
-        numbers = " ".join(f"{cell:>{cell_width}}" for cell, cell_width in zip(cells, widths, strict=True))
-        name = set_cell_size(fitted(line.name, name_width), name_width)
-        shown.append(
-            Text(f"{'' if number else title:<{title_width}} {name} {numbers}", no_wrap=True, overflow="ellipsis")
-        )
-        shown[-1].stylize("dim", 0, title_width)
-    if n_shown < len(lines):
-        shown.append(Text(f"{'':<{title_width}} and {len(lines) - n_shown} more", style="dim"))
-    return shown
+def _notes(notes: Sequence[str], width: int, n_lines: int | None) -> Iterator[Text]:
+    """Yield the first note, cut to some lines, and how many more there are; or every note as a whole."""
+    if n_lines is None:
+        yield from (line for note in notes for line in prose(f"! {note}", width, style="dim"))
+        return
+    if not notes:
+        return
+    more = f" ({len(notes) - 1} more with -v)" if len(notes) > 1 else ""
+    lines = [line.plain for line in prose(f"Note: {notes[0]}.{more}", width)]
+    if len(lines) > n_lines:
+        end = f" … (-v: {formatting.counted(len(notes), 'note')})"
+        lines = [
+            *lines[: n_lines - 1],
+            _ended(lines[n_lines - 1], max(width - cell_len(end) + 2, 1)).removesuffix("…").rstrip() + end,
+        ]
+        lines[-1] = fitted(lines[-1], width)
+    yield from (Text(line, style="dim") for line in lines)
 
 
-def _actions(found: Outlook, width: int) -> list[Text]:
-    """Return the largest potential savings over the run, one per line, and what they save together."""
-    of_kernels = [
-        (line.gain, f"{line.title} ({line.launches})" + (f", {line.condition}" if line.condition else ""))
-        for line in found.actions
-    ]
-    of_kernels += [("", each) for each in found.in_total]
-    what = "largest potential savings"
-    parts = [(f"{what} (upper bounds, share of {found.whole})", of_kernels)]
-    if found.idle is not None:
-        idle = (what, [(found.idle.share, found.idle.title)])
-        parts = [idle, (f"in kernels (upper bounds, share of {found.whole})", of_kernels)]
-    return [each for header, lines in parts if lines for each in (Text(header, style="dim"), *_savings(lines, width))]
+def _hints(width: int, *, is_verbose: bool) -> Iterator[Text]:
+    hints = ("Kernels: --kernels", "One: -k NUMBER", *(() if is_verbose else ("More: -v",)), _WORDS)
+    yield from _in_rows([Text(hint, style="dim") for hint in hints], width)
 
 
-def _savings(lines: Iterable[tuple[str, str]], width: int) -> Iterator[Text]:
-    """Yield each line of words, wrapped, behind what it saves."""
-    for gain, words in lines:
-        yield from map(Text, _filled(f"{gain:>8}  ", words.split(), width))
+# ---- one kernel --------------------------------------------------------------------------------------------------------------
 
 
-def _kernels(lines: tuple[KernelLine, ...], width: int) -> Group:
-    """Return a line per kernel, with its advice below."""
-    name_width = _name_width(_COLUMN_WIDTHS, _names(lines, _MOST_WIDTH), width)
-    header = _row(("#", "kernel", "time", "above roof", "bound by"), name_width)
-    header.stylize("dim")
-    parts = [header]
-    for line, name in zip(lines, _names(lines, name_width), strict=True):
-        _, color = _STYLE_BY_VERDICT[line.verdict]
-        bound = bound_by(line.verdict, line.limiter)
-        row = _row((str(line.number), name, line.duration, line.recoverable, bound), name_width)
-        row.stylize("bold", _COLUMN_WIDTHS[0] + 1, _COLUMN_WIDTHS[0] + 1 + name_width)
-        row.stylize(color, len(row) - len(fitted(bound, _COLUMN_WIDTHS[-1])))
-        parts.append(row)
-        if line.advice:
-            parts += _advice(line, width)
-    return Group(*parts)
+def _card(found: Card, width: int, *, is_verbose: bool) -> Iterator[Text]:
+    n_lines = _MOST_LINES * max(1, WIDTH // width)
+    lines: list[Text] = []
+    for most, n_pieces, note_lines in ((None, None, None),) if is_verbose else _CARD_ROOMS:
+        lines = [*_card_lines(found, width, most, n_pieces), *_end_of_card(found, width, note_lines)]
+        if is_verbose or len(lines) <= n_lines:
+            break
+    yield from lines if is_verbose else lines[:n_lines]
 
 
-def _row(cells: tuple[str, str, str, str, str], name_width: int) -> Text:
-    number, name, duration, recoverable, bound = cells
-    widths = _COLUMN_WIDTHS
-    return Text(
-        f"{number:>{widths[0]}} {set_cell_size(name, name_width)} {duration:>{widths[1]}} {recoverable:>{widths[2]}} "
-        f"{fitted(bound, widths[3])}",
-        no_wrap=True,
-        overflow="ellipsis",
-    )
+def _end_of_card(found: Card, width: int, note_lines: int | None) -> Iterator[Text]:
+    yield Text()
+    yield from _notes(found.notes, width, note_lines)
+    yield from _in_rows([Text(hint, style="dim") for hint in (*(("More: -v",) if note_lines else ()), _WORDS)], width)
 
 
-def _names(lines: Sequence[KernelLine], n_cells: int) -> list[str]:
-    """Return kernels' names, cut to fit, with distinguishing words, GPU, launch count and spread of times, which are not cut."""
-    rests = [_rest(line, n_cells) for line in lines]
-    names = fitted_names([line.name for line in lines], [n_cells - cell_len(rest) for rest in rests])
-    return [name + rest for name, rest in zip(names, rests, strict=True)]
+def _card_lines(found: Card, width: int, most: int | None, n_pieces: int | None) -> Iterator[Text]:
+    yield from _title(found, width)
+    yield Text()
+    name = fitted(found.name, max(width - cell_len(found.time) - 3, _LEAST_ADVICE_WIDTH))
+    head = f"{name}   {found.time}"
+    if cell_len(head) <= width:
+        yield Text.assemble((name, "bold"), f"   {found.time}")
+    else:
+        yield Text(fitted(name, width), style="bold")
+        yield from prose(found.time, width)
+    yield from prose(found.bound, width, style=f"bold {verdict_colours()[found.verdict]}")
+    for label, pieces in found.rows:
+        if label in ("because", "do"):
+            yield Text()
+        yield from _row(label, pieces[:n_pieces] if label in _ALL_OF else pieces, width, most)
 
 
-def _rest(line: KernelLine, n_cells: int) -> str:
-    """Return what follows a kernel's name, with as many distinguishing words as leave room for the name."""
-    rest = f" · {line.gpu}" if line.gpu else ""
-    rest += f" ×{line.n_launches}" if line.n_launches > 1 else ""
-    rest += f" ±{line.spread}" if line.spread else ""
-    return _last_that_fit(line.differs_in, n_cells - LEAST_NAME_WIDTH - cell_len(rest)) + rest
-
-
-def _last_that_fit(words: tuple[str, ...], n_cells: int) -> str:
-    """Return as many of the last distinguishing words as fit, behind a dot; the first ones are shared by more names."""
-    tails = [f" · {', '.join(words[first:])}" for first in range(len(words))]
-    for tail in tails:
-        if cell_len(tail) <= n_cells:
-            return tail
-    return fitted(tails[-1], n_cells) if tails and n_cells >= LEAST_WORD_WIDTH else ""
-
-
-def _advice(line: KernelLine, width: int) -> list[Text]:
-    where = [f"· {fitted(line.where, _MOST_WHERE)}"] if line.where else []
-    gain = [f"({line.gain})"] if line.gain else []
-    start = f"{'':>{_COLUMN_WIDTHS[0]}} → "
-    return [Text(each) for each in _filled(start, (*line.advice.split(), *where, *gain), width)]
-
-
-def _wrapped(line: str, width: int) -> Iterable[str]:
-    """Return a line about wall-clock time wrapped to the width; a list of places, which are names, is cut instead."""
-    if line.startswith(PLACES_INDENT):
-        return [fitted(line, width)]
-    start = found[0] if (found := _HANGING.match(line)) else ""
-    return _filled(start, line[len(start) :].split(), width)
-
-
-def _prose(line: str, width: int, *, style: str = "") -> Iterator[Text]:
-    """Yield a line wrapped to the width, without indentation."""
-    return (Text(each, style=style) for each in filled("", fitting(line.split(" "), width), width))
-
-
-def _filled(start: str, words: Iterable[str], width: int) -> Iterator[str]:
-    """Yield words wrapped to the width; what is too wide for a narrow terminal is parted, not cut."""
-    rest = width - cell_len(start)
-    if rest < _LEAST_FILLED_WIDTH:
-        return filled("", fitting((*start.split(), *words), width), width)
-    return filled(start, fitting(words, rest), width)
+def _row(label: str, pieces: Sequence[str], width: int, most: int | None) -> Iterator[Text]:
+    """Yield the pieces of a row beside its label; short ones share a line, long ones are wrapped."""
+    is_beside = width - _LABEL_WIDTH >= _LEAST_BESIDE
+    indent = _LABEL_WIDTH if is_beside else 2
+    lines: list[str] = []
+    for piece in pieces:
+        if lines and cell_len(lines[-1]) + 3 + cell_len(piece) <= width - indent:
+            lines[-1] += f"   {piece}"
+            continue
+        own = list(filled("", fitting(piece.split(" "), width - indent), width - indent))
+        if most is not None and len(own) > most:
+            own = [*own[: most - 1], _ended(own[most - 1], width - indent)]
+        lines += own
+    if label and not is_beside:
+        yield Text(label, style="dim")
+    for place, line in enumerate(lines):
+        start = f"{label if place == 0 and is_beside else '':<{indent}}"
+        yield Text.assemble((start, "dim"), line)

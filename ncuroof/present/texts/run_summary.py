@@ -5,7 +5,6 @@ Each group of launches has a line: its time, what bounds it, and the first thing
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -29,6 +28,7 @@ from ncuroof.present.sentences.remarks import (
     to_know_more,
 )
 from ncuroof.present.sentences.report_names import distinguishing_words, names_of_several, with_folders
+from ncuroof.present.sentences.savings import about_share
 from ncuroof.present.sentences.source_lines import first_place
 from ncuroof.present.sentences.wall_time import wall_time_lines
 from ncuroof.present.sentences.weighting import not_the_run_sentences, weighting_sentences
@@ -36,7 +36,6 @@ from ncuroof.present.sentences.weighting import not_the_run_sentences, weighting
 N_KERNELS = 10
 """Most kernel groups in a summary."""
 
-_CLAUSE_END = re.compile(r"(?<=[a-z0-9)])[.:;](?= |$)(?![^()]*\))")
 _MOST_WORD = 40
 """Most characters of a word that distinguishes a name from another."""
 
@@ -58,7 +57,7 @@ class VerdictShare:
 
 
 @dataclass(frozen=True, slots=True)
-class Brief:
+class RunSummary:
     """The summary of a run.
 
     Attributes:
@@ -96,17 +95,22 @@ class Brief:
     notes: tuple[str, ...]
 
 
-def brief(analysed: Analysed) -> Brief:
-    """Return the summary of an analysis."""
+def run_summary(analysed: Analysed, *, n_kernels: int | None = N_KERNELS) -> RunSummary:
+    """Return the summary of an analysis.
+
+    Args:
+        analysed: the analysis.
+        n_kernels: most groups to list; None for all.
+    """
     groups = analysed.groups
-    shown = groups.head(N_KERNELS)
+    shown = groups if n_kernels is None else groups.head(n_kernels)
     entries = document(analysed, ids=shown["id"].to_list())
     summary = entries["summary"]
-    reports = _report_names(analysed)
+    reports = report_names(analysed)
     kernels, to_know = _told_once(tuple(kernel_lines(analysed, entries, shown)))
-    return Brief(
+    return RunSummary(
         title=formatting.first_of(reports, 3),
-        is_simulated=any(report.session.is_simulated for report in analysed.reports),
+        is_simulated=is_simulated(analysed),
         devices=(*_devices(analysed, entries), *reached_roof_lines(analysed)),
         tool=_tool(analysed),
         totals=_totals(analysed),
@@ -119,8 +123,13 @@ def brief(analysed: Analysed) -> Brief:
         kernels=kernels,
         to_know=to_know,
         n_more=groups.height - shown.height,
-        notes=tuple(_notes(analysed, reports, summary)),
+        notes=tuple(notes(analysed, reports, summary)),
     )
+
+
+def is_simulated(analysed: Analysed) -> bool:
+    """Return whether a report was written by ncuroof, not recorded on a GPU."""
+    return any(report.session.is_simulated for report in analysed.reports)
 
 
 def _told_once(lines: tuple[KernelLine, ...]) -> tuple[tuple[KernelLine, ...], tuple[str, ...]]:
@@ -140,7 +149,8 @@ def _mfu(analysed: Analysed, summary: Record) -> str:
     return "" if utilisation is None else mfu_line(asdict(utilisation), summary)
 
 
-def _report_names(analysed: Analysed) -> list[str]:
+def report_names(analysed: Analysed) -> list[str]:
+    """Return what to call the reports: their names, with folders where several share one."""
     return with_folders(
         [(formatting.printable(report.folder), formatting.printable(report.file)) for report in analysed.reports]
     )
@@ -200,19 +210,20 @@ def _shares(analysed: Analysed) -> Iterator[VerdictShare]:
         yield VerdictShare(name, titles[name].title, share.share_frac, share.n_launches)
 
 
-def _notes(analysed: Analysed, reports: Sequence[str], summary: Record) -> Iterator[str]:
+def notes(analysed: Analysed, reports: Sequence[str], summary: Record) -> Iterator[str]:
+    """Yield what a reader must know before trusting the numbers, the most important first."""
     weighting = summary.get("weighting")
     command_lines = [report.session.command_line for report in analysed.reports]
     remarks = run_remarks(summary, _names_of_failed(analysed))
-    notes = (
+    said = (
         *(remark.text for remark in remarks if not remark.is_warning),
         *_of_files(analysed, reports),
         *(remark.text for remark in remarks if remark.is_warning),
-        *weighting_sentences(weighting),
         *not_the_run_sentences(weighting, command_lines),
         doubts_sentence(summary),
+        *weighting_sentences(weighting),
     )
-    return filter(None, notes)
+    return filter(None, said)
 
 
 def _of_files(analysed: Analysed, names: Sequence[str]) -> Iterator[str]:
@@ -271,18 +282,20 @@ def gpu_label(number: int) -> str:
     return f"GPU {number}"
 
 
-def _gains(analysed: Analysed, shown: pl.DataFrame) -> dict[tuple[int, str], float | None]:
-    """Return, by group and finding, the share of the group's time that the finding's launches in it save at most.
+_SAVED = ("gain_ns", "expected_ns", "expected_low_ns", "expected_high_ns")
 
-    None where a counting run found no time in the group: timelines in whole microseconds round short launches to 0.
+
+def _savings(analysed: Analysed, shown: pl.DataFrame) -> dict[tuple[int, str], Record]:
+    """Return, by group and finding, what the finding's launches in it save, and the time of the group as `whole_ns`.
+
+    Left out where a counting run found no time in the group: timelines in whole microseconds round short launches to 0.
     """
     launches = shown.select(group="id", whole_ns="duration_ns", id="launches").explode("id")
-    gains = with_weights(launches, analysed.weights).join(analysed.diagnosis.findings, on="id").drop_nulls("gain_ns")
-    whole_ns = pl.col("whole_ns").first()
-    saved = gains.group_by("group", "finding").agg(
-        share=(pl.col("gain_ns") * pl.col("weight")).sum() / pl.when(whole_ns > 0).then(whole_ns)
+    found = with_weights(launches, analysed.weights).join(analysed.diagnosis.findings, on="id").drop_nulls("gain_ns")
+    saved = found.group_by("group", "finding").agg(
+        pl.col("whole_ns").first(), *((pl.col(name) * pl.col("weight")).sum() for name in _SAVED)
     )
-    return {(group, finding): share for group, finding, share in saved.iter_rows()}
+    return {(row["group"], row["finding"]): row for row in saved.filter(pl.col("whole_ns") > 0).to_dicts()}
 
 
 def kernel_lines(analysed: Analysed, entries: Record, shown: pl.DataFrame) -> Iterator[KernelLine]:
@@ -293,25 +306,27 @@ def kernel_lines(analysed: Analysed, entries: Record, shown: pl.DataFrame) -> It
         entries: the document of the launches that represent the groups, in the same order.
         shown: rows of GROUPS.
     """
-    gains = _gains(analysed, shown)
+    savings = _savings(analysed, shown)
     kernels = entries["kernels"]
     words = distinguishing_words(kernels)
     for kernel, group, differs_in in zip(kernels, shown.iter_rows(named=True), words, strict=True):
         gpu = gpu_label(kernel["device"]) if len(entries["devices"]) > 1 else ""
-        yield _line(kernel, group, entries["sources"], gains, differs_in=differs_in, gpu=gpu)
+        yield _line(kernel, group, entries["sources"], savings, differs_in=differs_in, gpu=gpu)
 
 
 def _line(
     kernel: Record,
     group: Mapping[str, Any],
     sources: Sequence[Record],
-    gains: Mapping[tuple[int, str], float | None],
+    savings: Mapping[tuple[int, str], Record],
     *,
     differs_in: Sequence[str],
     gpu: str,
 ) -> KernelLine:
     finding = most_worth(kernel["findings"])
-    advice, gain = (first_clause(finding["advice"]), _gain(finding, kernel, gains)) if finding else ("", "")
+    advice, gain = (
+        (formatting.first_clause(finding["advice"]), _gain(finding, kernel, savings)) if finding else ("", "")
+    )
     if finding and gain and _leaves_most(finding, kernel) and (more := to_know_more(kernel, sources, only=_STALLS)):
         gain = f"{gain}; to know the rest, {more}"
     return KernelLine(
@@ -333,37 +348,32 @@ def _line(
     )
 
 
-def _gain(finding: Record, kernel: Record, gains: Mapping[tuple[int, str], float | None]) -> str:
-    """Return in words the share of the group's time that a finding saves at most; empty where it is not known.
+def _gain(finding: Record, kernel: Record, savings: Mapping[tuple[int, str], Record]) -> str:
+    """Return in words the share of the group's time that a finding saves; empty where it is not known.
 
     Where it asks for a type of lower precision, also what the best finding saves that keeps the type.
     """
-    share = gains.get((kernel["id"], finding["id"]))
-    if share is None:
+    saved = savings.get((kernel["id"], finding["id"]))
+    if saved is None:
         return ""
-    gain = f"{formatting.at_most(share)} {of_what(finding)}"
-    kept = _best_in_its_type(kernel, gains) if load_rules().findings[finding["id"]].lowers_precision else None
+    gain = f"{about_share(saved, saved['whole_ns'])} {of_what(finding)}"
+    kept = _best_in_its_type(kernel, savings) if load_rules().findings[finding["id"]].lowers_precision else None
     return f"{gain}; with its type kept, {kept}" if kept else gain
 
 
-def _best_in_its_type(kernel: Record, gains: Mapping[tuple[int, str], float | None]) -> str:
+def _best_in_its_type(kernel: Record, savings: Mapping[tuple[int, str], Record]) -> str:
     """Return the finding that saves most of a group's time at its present precision, and how much; empty without one."""
     rules = load_rules().findings
-    shares = {
-        finding["title"]: share
+    found = {
+        finding["title"]: saved
         for finding in kernel["findings"]
-        if (share := gains.get((kernel["id"], finding["id"]))) and not rules[finding["id"]].lowers_precision
+        if (saved := savings.get((kernel["id"], finding["id"]))) and not rules[finding["id"]].lowers_precision
     }
-    best = max(shares, key=lambda title: shares[title], default=None)
-    return "" if best is None else f"{formatting.at_most(shares[best])}: {best.split(':')[0]}"
+    best = max(found, key=lambda title: found[title]["expected_ns"], default=None)
+    return "" if best is None else f"{about_share(found[best], found[best]['whole_ns'])}: {best.split(':')[0]}"
 
 
 def _leaves_most(finding: Record, kernel: Record) -> bool:
     """Return whether a finding explains less than half of the time above the roofline of a kernel that is latency-bound."""
     above_ns = kernel["recoverable_ns"]
     return kernel["verdict"] == "latency" and above_ns is not None and finding["gain_ns"] < _HALF * above_ns
-
-
-def first_clause(advice: str) -> str:
-    """Return an advice up to its first full stop, colon or semicolon outside parentheses."""
-    return _CLAUSE_END.split(advice, maxsplit=1)[0]

@@ -1,0 +1,47 @@
+"""`ncuroof brief`: what matters of a report in a few kilobytes, for programs and prompts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from ncuroof import read
+from ncuroof.cli.options import FileToRead, common, keep_inputs
+from ncuroof.cli.outputs import Outputs, warn, written_as
+from ncuroof.cli.streams import reading_progress
+from ncuroof.ingest import available_cores
+from ncuroof.present.brief import BRIEF_FORMATS, BUDGET_BYTES, LEAST_BUDGET_BYTES, brief_text
+
+
+@click.command()
+@click.argument("reports", nargs=-1, required=True, metavar="REPORT…", type=FileToRead())
+@written_as(*BRIEF_FORMATS)
+@click.option(
+    "-k",
+    "--kernel",
+    metavar="ID|REGEX",
+    help="Describe one kernel in depth: by its id, or of those whose name matches, the one that saves most.",
+)
+@click.option(
+    "--budget",
+    type=click.IntRange(min=LEAST_BUDGET_BYTES),
+    default=BUDGET_BYTES,
+    show_default=True,
+    metavar="BYTES",
+    help="Most bytes of UTF-8 to write; what does not fit is counted.",
+)
+@common("quiet")
+def brief(outputs: Outputs, *, reports: tuple[Path, ...], kernel: str | None, budget: int, quiet: bool) -> None:
+    """Say what matters of REPORT in at most 4 KB: what bounds it, which numbers decide, what to do first, what is not known.
+
+    JSON by default, Markdown with --format md. Every number has an id, such as k12.access.load_bytes_per_sector, that
+    ncuroof explain understands.
+    """
+    keep_inputs(outputs.paths, reports)
+    with reading_progress(quiet=quiet) as progress:
+        found = read(reports, n_processes=available_cores(), on_progress=progress)
+    analysis = found.analyse()
+    if not quiet:
+        warn(found, analysis)
+    outputs.write(lambda form: brief_text(analysis, form, budget=budget, kernel=kernel))
