@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from cases import CASES, HERE, Case, evaluate, load
+from cases import CASES, HERE, Case, evaluate, load, parsed_toml
 from suite_error import SuiteError
 
 from ncuroof.enums import Precision, Verdict
@@ -45,7 +45,9 @@ def test_every_name_of_an_answer_exists() -> None:
 def source_of(program: str) -> str:
     """Return a program's text with that of the programs which it includes."""
     text = (HERE / program).read_text(encoding="utf-8")
-    return text + "".join(source_of(included) for included in re.findall(r'#include "(\w+\.cu)"', text))
+    imported = re.findall(r"^    from (\w+_kernels) import", text, re.MULTILINE)
+    included = [*re.findall(r'#include "(\w+\.cu)"', text), *(f"{name}.py" for name in imported)]
+    return text + "".join(source_of(name) for name in dict.fromkeys(included))
 
 
 def test_what_has_no_planted_verdict() -> None:
@@ -58,7 +60,47 @@ def test_what_has_no_planted_verdict() -> None:
         "mended_few_blocks",
     ]
     unjudged = ["fp32_chain_unoptimised", "training_step"]
-    assert [case.id for case in SUITE.cases if not case.verdicts] == [*mended, *unjudged]
+    assert [case.id for case in SUITE.cases if not case.verdicts and case.group == "first"] == [*mended, *unjudged]
+    pairs = parsed_toml((HERE / "mended.toml").read_text(encoding="utf-8"))["pair"]
+    after = {pair["mended"] for pair in pairs}
+    assert {case.id for case in SUITE.cases if not case.verdicts and case.group != "first"} <= after
+
+
+def test_the_younger_groups_say_what_would_be_saved_and_why() -> None:
+    for case in SUITE.cases:
+        assert not case.saving or -1 < case.saving[0] < case.saving[1] <= 1, case.id
+        assert len(case.saving) in {0, 2}, case.id
+        if case.group != "first" and case.verdicts:
+            assert case.saving, case.id
+            assert case.why.endswith("."), case.id
+
+
+def test_pairs_are_of_cases_that_differ_and_name_findings_that_exist() -> None:
+    findings = set(read_profile("rules.toml")["finding"])
+    pairs = parsed_toml((HERE / "mended.toml").read_text(encoding="utf-8"))["pair"]
+    younger = [pair for pair in pairs if BY_ID[pair["mended"]].group == "pairs"]
+    assert len(younger) >= 30
+    assert {case.id for case in SUITE.cases if case.group == "pairs"} <= {
+        pair[side] for pair in younger for side in ("fault", "mended")
+    }
+    for pair in pairs:
+        before, after = BY_ID[pair["fault"]], BY_ID[pair["mended"]]
+        assert (before.program, before.function, before.sizes) != (after.program, after.function, after.sizes)
+        assert pair["done"], pair
+        assert set(pair["findings"]) <= findings, pair
+        assert pair["findings"] or not pair.get("isolated", True), pair
+        assert not set(before.must) - set(pair["findings"]) or before.group == "first", pair
+    for pair in younger:
+        assert BY_ID[pair["fault"]].saving, pair
+    # Most changes of people are small ones.
+    assert sum(BY_ID[pair["fault"]].saving[0] < 0.2 for pair in younger) >= 25
+
+
+def test_enough_hard_cases_are_ones_on_which_rules_of_percentages_fail() -> None:
+    hard = [case for case in SUITE.cases if case.group == "hard"]
+    assert len(hard) >= 25
+    assert {case.verdicts[0] for case in hard} >= {"memory", "compute", "balanced", "latency", "overhead"}
+    assert sum(bool(case.must_not) for case in hard) >= 20  # what a rule of thumb would say
 
 
 def test_programs_and_their_functions_exist() -> None:

@@ -98,7 +98,7 @@ def run(tools: dict[str, str], tmp_path: Path, *words: str) -> subprocess.Comple
 
 
 def test_list_names_every_case_and_those_in_cuda_first() -> None:
-    cases = {case.id: case for case in load().cases}
+    cases = {case.id: case for case in load().cases if case.group in jobs.GROUPS}
     listed = [line.split()[0] for line in record("--list").stdout.splitlines()]
     assert sorted(listed) == sorted(cases)
     is_cuda = [cases[name].is_cuda for name in listed]
@@ -106,14 +106,34 @@ def test_list_names_every_case_and_those_in_cuda_first() -> None:
 
 
 def test_the_plan_fits_ten_minutes_of_the_machine_that_it_was_measured_on() -> None:
-    planned = jobs.plan(load(), only="", levels=jobs.LEVELS, per_call=20)
-    assert planned[-1].program == "training_step.py"
     for_packing_s, for_building_s = record_program.PACKING_SECONDS, 30  # twice what nvcc and versions took
-    assert sum(job.limits.to_begin_s for job in planned) + for_building_s + for_packing_s < 570
+    for groups in (["first"], ["pairs", "hard"], ["blackwell"]):
+        planned = jobs.plan(load(), only="", levels=jobs.LEVELS, per_call=20, groups=groups)
+        assert jobs.expected_s(planned) + for_building_s + for_packing_s < 570, groups
+        assert (planned[-1].program == "training_step.py") == (groups == ["first"])
+
+
+def test_groups_are_told_with_their_time() -> None:
+    lines = [line.split() for line in record("--groups").stdout.splitlines()]
+    assert [line[0] for line in lines] == ["first", "pairs", "hard", "blackwell"]
+    assert all(int(line[1]) and int(line[3]) and int(line[5]) for line in lines)
+
+
+def test_a_group_is_recorded_alone() -> None:
+    done = record("--dry-run", "--group", "blackwell")
+    build, call = done.stdout.splitlines()
+    assert "code=sm_100a" in build  # another GPU cannot run it, whatever it is
+    assert call.endswith(
+        "build/blackwell tensor_memory_64 columns_64 rounds=8192 -- tensor_memory_256 columns_256 rounds=4096"
+    )
+    assert "blackwell" not in record("--dry-run").stdout
+    assert "invalid choice" in record("--group", "none").stderr
 
 
 def test_cases_of_a_program_share_a_call_and_others_do_not() -> None:
-    planned = jobs.plan(load(), only="^copy_|^strided_8$|^fp32_chain$|graph|streams", levels=["full"], per_call=3)
+    planned = jobs.plan(
+        load(), only="^copy_|^strided_8$|^fp32_chain$|^cuda_graph|^two_streams", levels=["full"], per_call=3
+    )
     assert [(job.program, [case.id for case in job.cases]) for job in planned] == [
         ("memory.cu", ["copy_4", "copy_8", "copy_16"]),
         ("memory.cu", ["copy_misaligned", "strided_8"]),
@@ -126,9 +146,10 @@ def test_cases_of_a_program_share_a_call_and_others_do_not() -> None:
 def test_a_dry_run_prints_a_command_per_build_and_recording() -> None:
     lines = [shlex.split(line) for line in record("--dry-run").stdout.splitlines()]
     builds, calls = [line for line in lines if line[0] == "nvcc"], [line for line in lines if line[0] == "ncu"]
-    assert len(builds) == len(list(HERE.glob("*.cu")))
+    assert len(builds) == len(list(HERE.glob("*.cu"))) - 1  # blackwell.cu
     assert len(builds) + len(calls) == len(lines)
-    n_recorded = {(case.id, level): 0 for case in load().cases for level in case.levels}
+    chosen = [case for case in load().cases if case.group in jobs.GROUPS]
+    n_recorded = {(case.id, level): 0 for case in chosen for level in case.levels}
     by_id = {case.id: case for case in load().cases}
     for line in calls:
         level = line[line.index("--export") + 1].split(".")[-2]
@@ -229,6 +250,7 @@ def test_where_ncu_does_not_work_at_all_little_time_is_lost(tools: dict[str, str
     assert "the first 4 calls recorded nothing" in done.stderr
 
 
+@pytest.mark.long
 def test_a_case_that_the_budget_ends_is_left_with_the_rest(tools: dict[str, str], tmp_path: Path) -> None:
     done = run(tools, tmp_path, "--only", "^copy_4$|^strided_2$|^gather_random$", "--budget-seconds", "32")
     assert done.returncode == 0
@@ -236,6 +258,7 @@ def test_a_case_that_the_budget_ends_is_left_with_the_rest(tools: dict[str, str]
     assert done.stdout.endswith("1 reports recorded, 0 failures, 2 left\n")
 
 
+@pytest.mark.long
 def test_a_call_that_the_budget_ends_in_part_is_kept_and_left(tools: dict[str, str], tmp_path: Path) -> None:
     words = ("--only", "^transpose", "--per-call", "20", "--budget-seconds", "28")
     done = run(tools, tmp_path, *words)
@@ -258,6 +281,7 @@ def test_a_step_does_not_begin_that_its_launches_alone_would_overrun(tools: dict
     assert "left: 1 of the calls; go on with --only '^(training_step)$'" in done.stdout
 
 
+@pytest.mark.long
 def test_a_call_that_hangs_costs_no_more_than_its_limit(
     tools: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
