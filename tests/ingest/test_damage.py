@@ -205,7 +205,7 @@ def test_flipped_bits_give_a_named_error_or_an_analysis(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], seed: int
 ) -> None:
     chance = random.Random(seed)
-    results = [_read(tmp_path / "flipped.ncu-rep", _flipped(MEDIUM, chance)) for _ in range(30)]
+    results = [_read(tmp_path / "flipped.ncu-rep", _flipped(MEDIUM, chance)) for _ in range(20)]
     assert sum(isinstance(result, Analysis) for result in results) > 15
     assert capfd.readouterr().err == ""
 
@@ -242,7 +242,7 @@ def test_reports_of_the_corpus_may_be_cut_or_flipped(
     chance = random.Random(seed)
     small = [path for path in corpus if path.stat().st_size < CORPUS_FILE_BYTES and "ncu-rep" in path.suffix]
     assert len(small) > 5
-    for _ in range(30):
+    for _ in range(20):
         content = chance.choice(small).read_bytes()
         _read(tmp_path / "cut.ncu-rep", content[: chance.randrange(1, len(content))])
         _read(tmp_path / "flipped.ncu-rep", _flipped(content, chance))

@@ -113,7 +113,7 @@ def test_an_axis_of_both_kinds_of_work_names_both(visit):
     both = [*CEILINGS[:4], ceiling("compute", "tensor_int8", 2e13), ceiling("compute", "tensor_fp8", 2e13)]
     kernels = [kernel(id=0), integer_kernel(id=1), integer_kernel(id=2)]
     kernels[2]["work"] = {"tensor_fp8": kernels[2]["work"]["tensor_int8"]}
-    browser = visit(document(*kernels, ceilings=both))
+    browser = visit(document(*kernels, ceilings=both), width=1100)  # in one column, where the chart is wide enough
     texts = browser.run("[...document.querySelectorAll('#chart text')].map(t => t.textContent)")
     assert {"FLOP/s or OP/s", "1 T", "FLOP or OP per byte of DRAM", "FP32 10.0 TFLOP/s"} <= set(texts)
     assert "INT8 tensor, FP8 tensor 20.0 TFLOP/s or TOP/s" in texts

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from ncuroof.diagnosis import load_rules
-from ncuroof.present.page.headline import headline
 from ncuroof.present.page.launch_rows import launch_names
 from ncuroof.present.page.render import render_page
 from tests.present.documents import document, kernel
@@ -44,12 +42,6 @@ def test_long_names_are_cut_and_leave_room_for_what_differs() -> None:
     a, b, c, d = "a" * 50, "b" * 50, "c" * 50, "d" * 50
     first, *_ = named(f"f<{a}, {c}>", f"f<{a}, {d}>", f"f<{b}, {c}>", f"f<{b}, {d}>", short="f")
     assert first == "f · " + "c" * 39 + "…"
-
-
-def test_what_to_do_first_names_the_kernel_that_it_is_about() -> None:
-    launches = [kernel(id=number, short_name="_kernel_agent", name=name) for number, name in enumerate((MAX, MIN))]
-    sentences = headline(document(*launches), load_rules())
-    assert any(sentence.startswith("Start with _kernel_agent · arg_max_f") for sentence in sentences)
 
 
 def test_the_page_uses_them_in_its_table_and_in_what_has_most_time_above_the_roofline() -> None:

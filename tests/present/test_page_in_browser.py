@@ -145,6 +145,7 @@ def test_launches_of_a_part_keep_their_numbers_and_their_counters(browser, tmp_p
 def test_time_above_the_roofline_has_one_name_and_is_told_from_what_findings_give_back(visit):
     browser = visit(ncuroof.read(demo.REPORT).analyse().to_dict(), "#k11")
     browser.wait_for("document.querySelectorAll('#detail .pairs').length > 0")
+    browser.run("document.getElementById('sure').open = true; 1")
     shown = browser.run("document.body.innerText")
     assert "recoverable" not in shown.lower()
     assert (
@@ -399,7 +400,7 @@ def test_the_table_of_kernels_is_as_wide_as_its_place_and_shows_findings_where_t
 
 def test_on_a_telephone_the_answer_comes_first_and_only_what_is_not_the_run_is_a_warning(visit):
     browser = visit(ncuroof.read(COUNTED).analyse().to_dict(), width=390, height=844)
-    assert browser.run("document.querySelector('.headline').getBoundingClientRect().top") < 844 / 2
+    assert browser.run("document.querySelector('.answer').getBoundingClientRect().top") < 844 / 2
     warnings = browser.run("[...document.querySelectorAll('.warning:not([hidden])')].map(e => e.textContent)")
     assert warnings == [
         "25.0 % of the counting run's GPU time was not profiled and is missing from all totals: multi_tensor_apply_kernel 472 µs, "

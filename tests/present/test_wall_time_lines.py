@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from ncuroof.diagnosis import load_rules
-from ncuroof.present.page.headline import headline
 from ncuroof.present.page.render import render_page
 from ncuroof.present.sentences.actions import outlook, together, whole
-from ncuroof.present.sentences.wall_time import idle_sentence, wall_time_lines, wall_time_tables
-from tests.present.documents import WEIGHTING, action, document, kernel, saving
+from ncuroof.present.sentences.wall_time import wall_time_lines, wall_time_tables
+from ncuroof.present.texts.answer_sentences import answer_sentences
+from tests.present.documents import WEIGHTING, action, document, kernel
 
 
 def part(
@@ -89,6 +89,13 @@ def test_a_step_that_nobody_saw_without_the_profiler() -> None:
     assert lines[-1].endswith("(40 gaps, 100 µs on average)")  # half a percent of waiting for batches is no line
 
 
+def said(weighted: dict[str, Any] | None, actions: Sequence[dict[str, Any]] = ()) -> tuple[str, str]:
+    """Return the answer of a run of one kernel with these counts."""
+    analysis = document(kernel(), actions=actions)
+    analysis["summary"]["weighting"] = weighted
+    return answer_sentences(analysis, actions)
+
+
 def test_a_whole_run() -> None:
     run = weighting(n_steps=None, duration_ns=100e6, batches_ns=None)
     assert wall_time_lines(run)[0] == (
@@ -100,15 +107,11 @@ def test_a_whole_run() -> None:
         "the run takes 100 ms from first kernel to last (start-up and warm-up included);"
     )
     assert wall_time_tables(run)[0].title == "What the GPU does during the run"
-    assert idle_sentence(run).startswith(
-        "The GPU is idle for 25.0 % of the run (start-up and warm-up included; --step N measures a later step), "
+    assert said(run) == (
+        "The run takes 100 ms. The GPU works for 75.0 ms (kernels and copies) and waits for 25.0 ms (25 %), mostly launches "
+        "came late.",
+        "That includes start-up and warm-up: ncuroof profile --step N measures a later step alone.",
     )
-
-
-def test_of_a_whole_run_no_speedup_is_told() -> None:
-    """Two recordings of one script: 1.88 s, of which the GPU idled 97.3 %, and 0.62 s, of which it idled 92.0 %; a step 75 %."""
-    assert "speedup up to 1.33×" in idle_sentence(weighting())
-    assert "speedup" not in idle_sentence(weighting(n_steps=None))
 
 
 def test_the_pages_table_advises_where_it_pays() -> None:
@@ -126,13 +129,15 @@ def test_the_pages_table_advises_where_it_pays() -> None:
     ]
 
 
-def test_idle_time_is_told_before_what_to_do_in_kernels() -> None:
-    analysis = document(kernel())
-    analysis["summary"]["weighting"] = weighting()
-    assert headline(analysis, load_rules())[1] == (
-        "The GPU is idle for 25.0 % of a step, mostly launches came late. Without idle time: speedup up to 1.33×, which no change "
-        "to a kernel gives. Launch less: compile."
+def test_idle_time_is_the_answer_and_then_what_saves_most() -> None:
+    lead, then = said(weighting(), _faster_kernels(0.1))
+    assert lead == (
+        "A step takes 80.0 ms. The GPU works for 60.0 ms (kernels and copies) and waits for 20.0 ms (25 %), "
+        "mostly launches came late."
     )
+    assert then.startswith("The first change below saves about ")
+    idle = action(None, 20e6, title="The GPU idles: launches came late", advice="Launch less: compile. Or not.")
+    assert said(weighting(), [idle])[1] == "Start there: no change to a kernel is expected to save as much."
 
 
 def _faster_kernels(share_frac: float) -> list[dict[str, Any]]:
@@ -151,23 +156,6 @@ def test_idle_time_is_listed_among_the_actions_by_what_it_saves() -> None:
     assert found.whole == "a step, 80.0 ms"
     page = render_page(analysis)
     assert "The GPU idles: launches came late" in page
-
-
-def test_after_idle_time_what_to_do_first_is_of_the_kernels() -> None:
-    finding = {"id": "f", "title": "T", "severity": "low", "advice": "Fuse.", "evidence": [], **saving(1.0)}
-    analysis = document(
-        kernel(findings=[finding | {"is_most_worth": True, "gain_basis": None, "expected_basis": None, "waste": {}}]),
-        actions=_faster_kernels(0.1),
-    )
-    assert any(sentence.startswith("Start with saxpy") for sentence in headline(analysis, load_rules()))
-    analysis["summary"]["weighting"] = weighting()
-    assert any(sentence.startswith("Among kernels, start with saxpy") for sentence in headline(analysis, load_rules()))
-
-
-def test_what_mostly_idles_is_the_first_sentence() -> None:
-    analysis = document(kernel())
-    analysis["summary"]["weighting"] = weighting(idle_frac=0.5)
-    assert headline(analysis, load_rules())[0].startswith("The GPU is idle for 50.0 % of a step")
 
 
 def test_long_advice_is_one_line_which_terminals_break_as_they_are_wide() -> None:
@@ -212,7 +200,7 @@ def test_the_page_shows_a_step_and_warns_where_sums_leave_something_out(
 
 @pytest.mark.parametrize("known", [None, weighting() | {"wall_times": []}, weighting(idle_frac=0.09)])
 def test_little_idle_time_is_no_sentence(known: dict[str, Any] | None) -> None:
-    assert idle_sentence(known) == ""
+    assert "waits" not in said(known)[0]
 
 
 def test_what_actions_save_is_a_share_of_what_was_profiled() -> None:
@@ -237,7 +225,6 @@ def test_names_of_places_act_as_no_markup_of_a_terminal() -> None:
     late = PARTS[2] | {"during": [LATE[0] | {"name": "a\x1b[31m\ud800\n"}]}
     line = wall_time_lines(weighting(parts=[late]))[3]
     assert line == "            in a\\u001b[31m\\ud800  15.0 %"
-    assert "most of that in a\\u001b[31m\\ud800 ." in idle_sentence(weighting(parts=[late]))
 
 
 def test_places_of_idle_time_are_told() -> None:
@@ -257,14 +244,8 @@ def test_places_of_idle_time_are_told() -> None:
         ],
         [],
     ]
-    assert idle_sentence(weighted).startswith(
-        "The GPU is idle for 25.0 % of a step, mostly launches came late, most of that in Optimizer.step#AdamW.step. Without idle"
-    )
     nobody = weighting(parts=[late | {"during": []}])
     assert wall_time_lines(nobody)[3] == "            before multi_tensor_apply_kernel 13.0 %"
-    assert "most of that before multi_tensor_apply_kernel." in idle_sentence(nobody)
-    unnamed = weighting(parts=[late | {"during": [LATE[1] | {"duration_ns": 25e6}], "before": []}])
-    assert "launches came late. Without idle" in idle_sentence(unnamed)
 
 
 def _two_ranks(first: str, second: str) -> dict[str, Any]:
@@ -289,7 +270,7 @@ def test_of_several_reports_a_step_says_whose_it_is() -> None:
         "What the GPU does during a step of rank1.ncu-rep",
     ]
     assert "<p>A step of rank1.ncu-rep takes 90.0 ms; the GPU is idle" in page
-    assert "<p>The GPU is idle for 25.0 % of a step of rank1.ncu-rep, mostly" in page
+    assert ">A step of rank1.ncu-rep takes 90.0 ms. The GPU works for" in page
 
 
 def test_reports_of_the_same_name_have_numbers() -> None:
@@ -301,5 +282,5 @@ def test_reports_of_the_same_name_have_numbers() -> None:
 def test_a_step_of_little_of_the_gpu_time_is_not_told_first(timed_frac: float | None, is_first: bool) -> None:
     analysis = document(kernel(), actions=_faster_kernels(0.1))
     analysis["summary"]["weighting"] = weighting(idle_frac=0.6) | {"timed_frac": timed_frac}
-    assert headline(analysis, load_rules())[0].startswith("The GPU is idle") is is_first
+    assert ("waits for" in answer_sentences(analysis, [])[0]) is is_first
     assert wall_time_lines(analysis["summary"]["weighting"])[0].startswith("a step takes 80.0 ms")

@@ -67,7 +67,11 @@ def telling(content: bytes) -> list[str]:
     return [text for text in _TELLING if text.encode() in content] + [path.decode() for path in paths]
 
 
-pytestmark = [pytest.mark.long, pytest.mark.skipif(not is_all_here(), reason="the recordings are in git alone")]
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.xdist_group("recordings of the suite"),
+    pytest.mark.skipif(not is_all_here(), reason="the recordings are in git alone"),
+]
 
 
 @pytest.fixture(scope="module", params=FOLDERS, ids=lambda folder: folder.name)

@@ -14,7 +14,7 @@ from tests.whatif.recorded_pairs import Pair, launches, pairs, table
 PAGE = Path(__file__).parents[2] / "docs" / "whatif.md"
 FOLDER = Path(__file__).parents[2] / "fixtures" / "h100-80gb-hbm3"
 TOLERANCE = 0.05
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.xdist_group("recordings")]  # one process reads them
 TYPES = {"tf32": 1, "bf16": 2, "fp16": 3, "fp8": 4}
 """Launches of the library's kernels with wgmma. FP32 (FFMA) and INT8 (mma.sync) were computed with other instructions."""
 

@@ -11,7 +11,6 @@ from ncuroof import formatting
 from ncuroof.diagnosis import Rules
 from ncuroof.present.analysed import Record
 from ncuroof.present.page.changes import Changes, changes
-from ncuroof.present.page.headline import headline
 from ncuroof.present.page.kernel_table import KernelRow, table_columns, table_rows, top_rows
 from ncuroof.present.page.launch_rows import launch_names, launch_rows, most_recoverable_first, n_represented
 from ncuroof.present.page.methods import Methods, methods
@@ -29,8 +28,10 @@ from ncuroof.present.sentences.remarks import (
     run_remarks,
 )
 from ncuroof.present.sentences.report_names import names_of_several
-from ncuroof.present.sentences.wall_time import WallTimeTable, wall_time_tables
+from ncuroof.present.sentences.savings import about
+from ncuroof.present.sentences.wall_time import WallTimeTable, told_time, wall_time_tables
 from ncuroof.present.sentences.weighting import not_the_run_sentences, weighting_sentences
+from ncuroof.present.texts.answer_sentences import SOME, answer_sentences, whole, worth_a_row
 
 _OF_REPORTS = "The outermost lines are the reports."
 _OTHER_RANGES = "A launch counts with the launches that it represents, which may be in other ranges."
@@ -67,6 +68,18 @@ class VerdictShare:
 
 
 @dataclass(frozen=True, slots=True)
+class StepPart:
+    """A part of a step's time."""
+
+    title: Annotated[str, "what the GPU does, or why it waits"]
+    share: Annotated[str, "of the step"]
+    duration: Annotated[str, "how long"]
+    width: Annotated[str, "width of its part of the bar, in thousandths"]
+    offset: Annotated[str, "start of its part of the bar, in thousandths"]
+    is_idle: Annotated[bool, "whether the GPU waits"]
+
+
+@dataclass(frozen=True, slots=True)
 class PageContext:
     """All variables of the template, besides `assets`."""
 
@@ -76,10 +89,12 @@ class PageContext:
     devices: Annotated[
         Sequence[tuple[str, Sequence[tuple[str, str]]]], "name of each GPU, with label and value of its facts"
     ]
-    headline: Annotated[
-        Sequence[str],
-        "sentences: what the run is bound by, whether the GPU is idle, what to do first, and what that saves",
+    answer: Annotated[tuple[str, str], "what takes the time, and what else belongs to it, or empty"]
+    figures: Annotated[Sequence[tuple[str, str]], "up to three numbers of the run, each with what it is"]
+    step: Annotated[
+        Sequence[StepPart], "the parts of a step, or of the run; none where no timeline tells that the GPU waits"
     ]
+    step_title: Annotated[str, "how long it takes"]
     remarks: Annotated[Sequence[RunRemark], "what to know of the run before trusting its numbers"]
     weighting: Annotated[Sequence[str], "sentences on how sums are weighted, or none"]
     doubts: Annotated[str, "the remark on verdicts that are less certain; empty where there are few"]
@@ -119,7 +134,10 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
         is_simulated=any(source["simulated"] for source in sources),
         sources=[_source(source) for source in sources],
         devices=[_device(index, device, kernels) for index, device in enumerate(document["devices"])],
-        headline=headline(document, rules),
+        answer=answer_sentences(document, worth_a_row(document)),
+        figures=_figures(document),
+        step=list(_step(summary)),
+        step_title=whole(summary),
         remarks=run_remarks(summary, [formatting.kernel_name(kernel) for kernel in kernels if kernel["failed"]]),
         weighting=weighting_sentences(weighting),
         doubts=doubts_claim(summary),
@@ -141,6 +159,50 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
         n_more=max(len(rows) - _MOST_ROWS, 0),
         methods=methods(document, rules),
     )
+
+
+def _figures(document: Record) -> list[tuple[str, str]]:
+    """Return the expected saving of the first action, how well the tensor cores are used, and how much is above the roofline."""
+    summary, utilisation = document["summary"], (document["expected"] or {}).get("utilisation")
+    found = []
+    if actions := worth_a_row(document):
+        of_whole = f" of {whole(summary)}" if whole(summary) else ""
+        found.append((about(actions[0]), f"expected of change 1{of_whole}"))
+    if utilisation is not None:
+        found.append(
+            (
+                formatting.share(utilisation["mfu_frac"]),
+                f"of the {formatting.label(utilisation['precision'])} peak (MFU)",
+            )
+        )
+    if summary["recoverable_ns"] is not None and summary["duration_ns"]:
+        share = formatting.share(summary["recoverable_ns"] / summary["duration_ns"])
+        found.append((share, "of kernel time is above the roofline"))
+    return found
+
+
+def _step(summary: Record) -> Iterable[StepPart]:
+    """Yield the parts of a step: what the GPU works, and why it waits, as long as it does so without a profiler."""
+    time = told_time(summary.get("weighting"))
+    if time is None or "selection" in summary or time["idle_frac"] < SOME:
+        return
+    shares = {
+        is_idle: sum(part["share_frac"] for part in time["parts"] if part["is_idle"] is is_idle)
+        for is_idle in (False, True)
+    }
+    offset = 0.0
+    for part in time["parts"]:
+        of_kind = time["idle_frac"] if part["is_idle"] else 1 - time["idle_frac"]
+        share_frac = part["share_frac"] / shares[part["is_idle"]] * of_kind
+        yield StepPart(
+            title=part["title"],
+            share=formatting.share(share_frac),
+            duration=formatting.duration(share_frac * time["duration_ns"]),
+            width=f"{1000 * share_frac:.1f}",
+            offset=f"{offset:.1f}",
+            is_idle=part["is_idle"],
+        )
+        offset += 1000 * share_frac
 
 
 def _ranges_remark(document: Record) -> str:

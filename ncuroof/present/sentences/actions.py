@@ -37,7 +37,9 @@ class ActionLine:
     launches: Annotated[str, "number of launches, in words; empty for idle time"]
     finding: Annotated[str, "id of the finding, by which the page selects the launches; empty for idle time"]
     condition: Annotated[str, "condition of the savings, or empty"]
-    advice: Annotated[str, "what to do about idle time; empty for findings"]
+    advice: Annotated[str, "what to do"]
+    expected_width: Annotated[str, "expected saving on the scale of the list, in thousandths of its whole"]
+    most_width: Annotated[str, "the most that it saves, likewise"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,13 +98,17 @@ def action_lines(document: Record) -> tuple[ActionLine, ...]:
     first = [action["id"] for action in in_kernels(document)[: document["summary"]["outlook"]["n_first"]]]
     whole_ns = step_ns(document["summary"])
     return tuple(
-        _line(action, whole_ns)
+        _line(action, whole_ns, document["summary"]["duration_ns"])
         for action in document["actions"]
         if action["id"] in first or (action["finding"] is None and action["gain_ns"] >= _LEAST_IDLE * (whole_ns or 0.0))
     )
 
 
-def _line(action: Record, whole_ns: float | None) -> ActionLine:
+def _width(saved_ns: float | None, whole_ns: float | None) -> str:
+    return f"{1000 * min((saved_ns or 0.0) / whole_ns, 1.0):.1f}" if whole_ns else "0"
+
+
+def _line(action: Record, whole_ns: float | None, duration_ns: float | None) -> ActionLine:
     is_idle = action["finding"] is None
     share_frac = action["gain_ns"] / whole_ns if whole_ns else action["share_frac"]
     return ActionLine(
@@ -112,7 +118,9 @@ def _line(action: Record, whole_ns: float | None) -> ActionLine:
         launches="" if is_idle else formatting.launches(action["n_launches"]),
         finding=action["finding"] or "",
         condition=PER_WORK if action["needs_more_work"] else "",
-        advice=formatting.first_sentence(action["advice"] or "") if is_idle else "",
+        advice=formatting.first_sentence(action["advice"] or ""),
+        expected_width=_width(action["expected_ns"], whole_ns or duration_ns),
+        most_width=_width(action["gain_ns"], whole_ns or duration_ns),
     )
 
 

@@ -37,13 +37,8 @@ _NOT_NAMED = "not named in the trace"
 _LEAST_IDLE_FRAC = 0.1
 """Least idle share of a step to be mentioned in the first sentences about a run."""
 
-_MOSTLY = 0.5
-
 _LEAST_OF_GPU_TIME = 0.5
 """Least share of the GPU time in counting runs with a timeline for their idle time to be among the first things said."""
-
-_MOST_SPEEDUP = 100
-"""Larger speedup bounds are not reported: they only say that the GPU is almost unused."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +78,7 @@ def wall_time_tables(weighting: Record | None, reports: Sequence[str] = ()) -> t
     """
     return tuple(
         WallTimeTable(
-            title=f"What the GPU does during {_whole(time, reports)}",
+            title=f"What the GPU does during {whose_time(time, reports)}",
             sentence="; ".join(_sentences(time, reports)),
             whole=formatting.duration(time["profiled_ns"]),
             batches=_batches(time),
@@ -114,65 +109,26 @@ def _lines(time: Record, reports: Sequence[str]) -> Iterator[str]:
         yield batches
 
 
-def idle_sentence(weighting: Record | None, reports: Sequence[str] = ()) -> str:
-    """Return how long the GPU is idle and what to do about the main cause; empty where idle time is small or not known."""
-    time = _most_idle(weighting)
-    if time is None:
-        return ""
-    most = _longest_idle(time)
-    cause = f", mostly {most['title']}{_most_in(most)}" if most else ""
-    speedup = _without_idle(time)
-    saves = f" Without idle time: {speedup}, which no change to a kernel gives." if speedup else ""
-    advice = f" {formatting.first_sentence(most['advice'])}" if most and most["advice"] else ""
-    return f"The GPU is idle for {formatting.share(time['idle_frac'])} of {_of_which(time, reports)}{cause}.{saves}{advice}"
+def told_time(weighting: Record | None) -> Record | None:
+    """Return the time to tell first: of the counting runs with a timeline, that with the most idle time.
 
-
-def _most_idle(weighting: Record | None) -> Record | None:
-    """Return the counting run with the most idle time; None where the idle share is small in all of them, or told below only."""
-    times = [time for time in _told_first(weighting) if time["idle_frac"] >= _LEAST_IDLE_FRAC]
-    if not times:
-        return None
-    return max(times, key=lambda each: each["idle_frac"] * each["duration_ns"] * (each["n_steps"] or 1))
-
-
-def _told_first(weighting: Record | None) -> Sequence[Record]:
-    """Return the wall times; empty where most of the GPU time is of launches outside these counting runs."""
-    timed_frac = None if weighting is None else weighting["timed_frac"]
-    return wall_times(weighting) if timed_frac is None or timed_frac >= _LEAST_OF_GPU_TIME else ()
-
-
-def _longest_idle(time: Record) -> Record | None:
-    parts: Sequence[Record] = time["parts"]
-    return next((part for part in parts if part["is_idle"]), None)
-
-
-def _of_which(time: Record, reports: Sequence[str]) -> str:
-    """Return what the idle time is a share of, and whether that was timed only under the profiler."""
-    if not time["n_steps"]:
-        return f"{_whole(time, reports)} ({_START[time['profiler']]})"
-    return _whole(time, reports) + ("" if time["duration_ns"] < time["profiled_ns"] else " under the profiler")
-
-
-def _without_idle(time: Record) -> str:
-    """Return the speedup bound of removing all idle time, 1 / (1 - idle); empty where that says nothing.
-
-    It does not where it is too large, nor of a whole run: most of its idle time may be start-up and warm-up (two recordings of one
-    script on an H200 idled for 97.3 and 92.0 % of the run, for 37.6× and 12.5×, and one of its tenth step for 86 %).
+    None where there is none, or where most of the GPU time is of launches outside of these counting runs.
     """
-    if not time["n_steps"]:
-        return ""
-    busy_frac = 1 - time["idle_frac"]
-    return f"speedup up to {1 / busy_frac:.3g}×" if busy_frac * _MOST_SPEEDUP > 1 else ""
+    timed_frac = None if weighting is None else weighting["timed_frac"]
+    if timed_frac is not None and timed_frac < _LEAST_OF_GPU_TIME:
+        return None
+    times = wall_times(weighting)
+    return max(times, key=lambda each: each["idle_frac"] * each["duration_ns"] * (each["n_steps"] or 1), default=None)
 
 
-def is_mostly_idle(weighting: Record | None) -> bool:
-    """Return whether the GPU is idle for at least half of any counting run, which then matters more than its kernels."""
-    return any(time["idle_frac"] >= _MOSTLY for time in _told_first(weighting))
+def whose_time(time: Record, reports: Sequence[str]) -> str:
+    """Return whose time it is: "a step", or of several reports "a step of rank0.ncu-rep"."""
+    return ("a step" if time["n_steps"] else "the run") + (f" of {reports[time['source']]}" if reports else "")
 
 
 def _sentences(time: Record, reports: Sequence[str]) -> tuple[str, str]:
     takes = f"takes {formatting.duration(time['duration_ns'])}"
-    whole = f"{_whole(time, reports)} {takes}"
+    whole = f"{whose_time(time, reports)} {takes}"
     if not time["n_steps"]:
         whole += f" from first kernel to last ({_START[time['profiler']].removeprefix('from its first kernel on, ')})"
     is_slowed = time["duration_ns"] < time["profiled_ns"]
@@ -196,14 +152,6 @@ def _row(part: Record) -> TimeRow:
         places=_places(part, None),
         advice=part["advice"] or "" if part["share_frac"] >= _LEAST_ADVISED_FRAC else "",
     )
-
-
-def _most_in(part: Record) -> str:
-    """Return the host activity, else the next kernel, that accounts for at least half of a part; empty where none does."""
-    for word, places in (("in", part["during"]), ("before", part["before"])):
-        if places and places[0]["name"] and places[0]["duration_ns"] >= part["duration_ns"] / 2:
-            return f", most of that {word} {formatting.printable(places[0]['name'])}"
-    return ""
 
 
 def _places(part: Record, n_shown: int | None) -> list[str]:
@@ -246,8 +194,3 @@ def _batches(time: Record) -> str:
     if not batches_ns or batches_ns < _LEAST_SHOWN_FRAC * time["profiled_ns"]:
         return ""
     return f"the host waits for batches for {formatting.duration(batches_ns)} of a step"
-
-
-def _whole(time: Record, reports: Sequence[str]) -> str:
-    """Return whose time it is: "a step", or of several reports "a step of rank0.ncu-rep"."""
-    return ("a step" if time["n_steps"] else "the run") + (f" of {reports[time['source']]}" if reports else "")

@@ -10,7 +10,8 @@ from html import escape
 
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.palette import verdict_colours
-from ncuroof.present.texts.answer import SIMULATED, Answer, Instruction, Part, answer, percent
+from ncuroof.present.texts.answer import SIMULATED, Answer, Instruction, Part, answer
+from ncuroof.present.texts.answer_sentences import percent
 from ncuroof.present.texts.one_kernel import Card, card, is_one_kernel
 
 _FRAME = "max-width:60em;line-height:1.45"

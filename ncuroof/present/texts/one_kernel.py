@@ -17,7 +17,7 @@ from ncuroof.present.sentences.actions import most_worth, of_what
 from ncuroof.present.sentences.remarks import doubts_sentence, flip_sentence, to_know_more
 from ncuroof.present.sentences.savings import saves
 from ncuroof.present.sentences.source_lines import first_place
-from ncuroof.present.texts.answer import percent
+from ncuroof.present.texts.answer_sentences import percent
 from ncuroof.present.texts.run_summary import KernelLine, is_simulated, kernel_lines, notes, report_names
 
 _LEVELS = ("dram", "l2", "l1", "shared")

@@ -17,7 +17,8 @@ from rich.text import Text
 from ncuroof import formatting
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.palette import verdict_colours
-from ncuroof.present.texts.answer import SIMULATED, Answer, Instruction, Part, answer, percent
+from ncuroof.present.texts.answer import SIMULATED, Answer, Instruction, Part, answer
+from ncuroof.present.texts.answer_sentences import percent
 from ncuroof.present.texts.layout import (
     LEAST_NAME_WIDTH,
     MOST_WIDTH,
