@@ -9,7 +9,7 @@ from typing import Annotated
 from ncuroof import formatting
 from ncuroof.diagnosis import LATE_LAUNCHES, load_rules
 from ncuroof.present.analysed import Record
-from ncuroof.present.sentences.savings import about
+from ncuroof.present.sentences.savings import about, at_most
 from ncuroof.present.sentences.wall_time import wall_times
 
 _LEAST_SPEEDUP, _MOST_SPEEDUP = 1.005, 100
@@ -113,7 +113,7 @@ def _line(action: Record, whole_ns: float | None, duration_ns: float | None) -> 
     share_frac = action["gain_ns"] / whole_ns if whole_ns else action["share_frac"]
     return ActionLine(
         expected=about(action),
-        most=f"at most {formatting.duration(action['gain_ns'])}, {formatting.share(share_frac)}",
+        most=f"at most {at_most(action)}, {formatting.share(share_frac)}",
         title=action["title"],
         launches="" if is_idle else formatting.launches(action["n_launches"]),
         finding=action["finding"] or "",
