@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -46,3 +47,20 @@ def test_its_head_has_a_name_and_a_description() -> None:
     head = SKILL.read_text(encoding="utf-8").split("---")[1]
     assert re.search(r"^name: ncuroof$", head, re.MULTILINE)
     assert len(re.search(r"^description: (.+)$", head, re.MULTILINE)[1]) < 500
+
+
+def test_the_plugin_starts_a_command_that_exists_and_brings_the_skill() -> None:
+    at = SKILL.parents[2]
+    plugin = json.loads((at / ".claude-plugin/plugin.json").read_text(encoding="utf-8"))
+    market = json.loads((at / ".claude-plugin/marketplace.json").read_text(encoding="utf-8"))
+    (offered,) = market["plugins"]
+    assert offered["name"] == plugin["name"] == "ncuroof"
+    assert (
+        at / offered["source"] / "skills/ncuroof/SKILL.md"
+    ).is_file()  # an agent program looks for skills/*/SKILL.md
+    server = plugin["mcpServers"]["ncuroof"]
+    name, *options = server["args"]
+    command = program.get_command(Context(program), name)
+    assert command is not None
+    command.make_context(name, options)
+    assert server["command"] == plugin["name"]
