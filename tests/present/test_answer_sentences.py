@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from ncuroof.present.texts.answer_sentences import answer_sentences, worth_a_row
+from ncuroof.present.sentences.actions import worth_a_row
+from ncuroof.present.texts.answer_sentences import answer_sentences
 from tests.present.documents import action, document, kernel, saving, unknown_kernel
 
 FINDING = {

@@ -151,7 +151,7 @@ def test_idle_time_is_listed_among_the_actions_by_what_it_saves() -> None:
     analysis["summary"]["weighting"] = weighting()
     analysis["summary"]["outlook"]["n_first"] = 1
     found = outlook(analysis)
-    assert [line.finding for line in found.actions] == ["", "f"]  # the other idle time is too little of a step
+    assert [(line.number, line.finding) for line in found.actions] == [(1, ""), (2, "f"), (3, "")]
     assert (found.actions[0].expected, found.actions[0].advice) == ("10 ms", "Launch less: compile.")
     assert found.whole == "a step, 80.0 ms"
     page = render_page(analysis)

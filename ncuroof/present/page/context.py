@@ -16,7 +16,7 @@ from ncuroof.present.page.launch_rows import launch_names, launch_rows, most_rec
 from ncuroof.present.page.methods import Methods, methods
 from ncuroof.present.page.operators import Operators, operators
 from ncuroof.present.page.range_tree import RangeLine, range_tree
-from ncuroof.present.sentences.actions import Outlook, outlook
+from ncuroof.present.sentences.actions import Outlook, outlook, worth_a_row
 from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family
 from ncuroof.present.sentences.model_utilisation import mfu_value
 from ncuroof.present.sentences.remarks import (
@@ -31,7 +31,7 @@ from ncuroof.present.sentences.report_names import names_of_several
 from ncuroof.present.sentences.savings import about
 from ncuroof.present.sentences.wall_time import WallTimeTable, told_time, wall_time_tables
 from ncuroof.present.sentences.weighting import not_the_run_sentences, weighting_sentences
-from ncuroof.present.texts.answer_sentences import SOME, answer_sentences, whole, worth_a_row
+from ncuroof.present.texts.answer_sentences import SOME, answer_sentences, whole
 
 _OF_REPORTS = "The outermost lines are the reports."
 _OTHER_RANGES = "A launch counts with the launches that it represents, which may be in other ranges."

@@ -23,14 +23,15 @@ _BEYOND_ROOFLINE = "this exceeds the time above the roofline because these chang
 _WORTH_TELLING, _LEAST_PART = 0.1, 0.01
 """Least share of the time for a sentence, and for a part of that sentence."""
 
-_LEAST_IDLE = 0.05
-"""Least share of a step for idle time to be listed: less is not worth a change (a choice)."""
+_LEAST_SAVED = 0.005
+"""Smallest share of the whole, saved at most, for a row of its own; the first row needs none of it to be the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class ActionLine:
     """A change that saves time: in one or more launches, or while the GPU idles."""
 
+    number: Annotated[int, "in the list of all changes"]
     expected: Annotated[str, "what it is expected to save of `Outlook.whole`, as a time"]
     most: Annotated[str, "the most that it saves, as a time and a share"]
     title: Annotated[str, "of the finding, or why the GPU idles"]
@@ -94,24 +95,40 @@ def in_kernels(document: Record) -> Sequence[Record]:
 
 
 def action_lines(document: Record) -> tuple[ActionLine, ...]:
-    """Return the first actions of a document as lines, in their order: those in kernels, and idle time that is worth a change."""
-    first = [action["id"] for action in in_kernels(document)[: document["summary"]["outlook"]["n_first"]]]
-    whole_ns = step_ns(document["summary"])
+    """Return the first actions of a document as lines, in their order: those in kernels, and idle time that is worth a row."""
+    first = {action["id"] for action in in_kernels(document)[: document["summary"]["outlook"]["n_first"]]}
+    summary = document["summary"]
+    shown = first | {action["id"] for action in worth_a_row(document) if action["finding"] is None}
     return tuple(
-        _line(action, whole_ns, document["summary"]["duration_ns"])
-        for action in document["actions"]
-        if action["id"] in first or (action["finding"] is None and action["gain_ns"] >= _LEAST_IDLE * (whole_ns or 0.0))
+        _line(action, number, step_ns(summary), summary["duration_ns"])
+        for number, action in enumerate(document["actions"], start=1)
+        if action["id"] in shown
     )
+
+
+def worth_a_row(entries: Record) -> list[Record]:
+    """Return the actions that save enough of the whole for a row, in their order."""
+    whole_ns = whole_time_ns(entries["summary"])
+    known = [action for action in entries["actions"] if action["gain_ns"]]
+    return [action for action in known if not whole_ns or action["gain_ns"] >= _LEAST_SAVED * whole_ns]
+
+
+def whole_time_ns(summary: Record) -> float | None:
+    """Return the time that savings are part of: a step's, where steps were counted, else the GPU time; None if not known."""
+    gpu_ns: float | None = summary["duration_ns"]
+    whole_ns = None if "selection" in summary else step_ns(summary)
+    return gpu_ns if whole_ns is None else whole_ns
 
 
 def _width(saved_ns: float | None, whole_ns: float | None) -> str:
     return f"{1000 * min((saved_ns or 0.0) / whole_ns, 1.0):.1f}" if whole_ns else "0"
 
 
-def _line(action: Record, whole_ns: float | None, duration_ns: float | None) -> ActionLine:
+def _line(action: Record, number: int, whole_ns: float | None, duration_ns: float | None) -> ActionLine:
     is_idle = action["finding"] is None
     share_frac = action["gain_ns"] / whole_ns if whole_ns else action["share_frac"]
     return ActionLine(
+        number=number,
         expected=about(action),
         most=f"at most {at_most(action)}, {formatting.share(share_frac)}",
         title=action["title"],

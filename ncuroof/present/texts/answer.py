@@ -16,9 +16,10 @@ from ncuroof.enums import Verdict
 from ncuroof.present.analysed import Analysed, Record
 from ncuroof.present.documents.analysis import document
 from ncuroof.present.explanations.meanings import verdicts_in_plain_words
+from ncuroof.present.sentences.actions import whole_time_ns, worth_a_row
 from ncuroof.present.sentences.savings import saves
 from ncuroof.present.sentences.wall_time import told_time, wall_times
-from ncuroof.present.texts.answer_sentences import SOME, answer_sentences, percent, whole, whole_time_ns, worth_a_row
+from ncuroof.present.texts.answer_sentences import SOME, answer_sentences, percent, whole
 from ncuroof.present.texts.run_summary import is_simulated, notes, report_names
 
 _MOST_ACTIONS = 12

@@ -12,7 +12,7 @@ from ncuroof.diagnosis import load_rules
 from ncuroof.enums import Verdict
 from ncuroof.present.analysed import Record
 from ncuroof.present.explanations.meanings import limiter_in_plain_words, verdicts_in_plain_words
-from ncuroof.present.sentences.actions import step_ns, without_gain
+from ncuroof.present.sentences.actions import step_ns, whole_time_ns, without_gain
 from ncuroof.present.sentences.collect_options import (
     RAW_PAGE,
     SHARED_SLICE,
@@ -23,9 +23,6 @@ from ncuroof.present.sentences.remarks import come_first, debug_build_sentence, 
 from ncuroof.present.sentences.report_names import names_of_several
 from ncuroof.present.sentences.savings import saves
 from ncuroof.present.sentences.wall_time import told_time, whose_time
-
-_LEAST_SAVED = 0.005
-"""Smallest share of the whole, saved at most, for a row of its own; the first row needs none of it to be the answer."""
 
 _MOSTLY, SOME = 0.5, 0.1
 """Shares of a time from which on it is most of it, and worth a sentence."""
@@ -204,13 +201,6 @@ def _first_is(actions: Sequence[Record], summary: Record) -> str:
     return f" The first change below saves {saves(actions[0], whole_time_ns(summary))}." if actions else ""
 
 
-def whole_time_ns(summary: Record) -> float | None:
-    """Return the time that savings are part of: a step's, where steps were counted, else the GPU time; None if not known."""
-    gpu_ns: float | None = summary["duration_ns"]
-    whole_ns = None if "selection" in summary else step_ns(summary)
-    return gpu_ns if whole_ns is None else whole_ns
-
-
 def whole(summary: Record) -> str:
     """Return the time that savings are part of: "a step of 13.9 ms", "3.35 ms"; empty where it is not known."""
     whole_ns = whole_time_ns(summary)
@@ -218,13 +208,6 @@ def whole(summary: Record) -> str:
         return ""
     of_step = "selection" not in summary and step_ns(summary) is not None
     return f"a step of {formatting.duration(whole_ns)}" if of_step else formatting.duration(whole_ns)
-
-
-def worth_a_row(entries: Record) -> list[Record]:
-    """Return the actions that save enough of the whole for a row, in their order."""
-    whole_ns = whole_time_ns(entries["summary"])
-    known = [action for action in entries["actions"] if action["gain_ns"]]
-    return [action for action in known if not whole_ns or action["gain_ns"] >= _LEAST_SAVED * whole_ns]
 
 
 def percent(share_frac: float) -> str:
