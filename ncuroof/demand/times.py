@@ -148,7 +148,7 @@ def with_savings(
             pl.when(likely.is_known()).then(likely.working - time).alias("expected_frac"),
             limit,
         )
-        .with_columns(expected.fill_null(most * expectation["open"]))  # only the bound is known
+        .with_columns(expected.fill_null(most * expectation["open"]))  # a move to tensor cores, without a duration
         .with_columns(pl.when(most.is_not_null()).then(expected.clip(lower_bound=0, upper_bound=most)))
         .with_columns(
             (1 - (1 - expected) * spread).clip(lower_bound=0).alias("expected_low_frac"),
