@@ -206,7 +206,7 @@ def test_flipped_bits_give_a_named_error_or_an_analysis(
 ) -> None:
     chance = random.Random(seed)
     results = [_read(tmp_path / "flipped.ncu-rep", _flipped(MEDIUM, chance)) for _ in range(20)]
-    assert sum(isinstance(result, Analysis) for result in results) > 15
+    assert sum(isinstance(result, Analysis) for result in results) > 10
     assert capfd.readouterr().err == ""
 
 
