@@ -235,7 +235,7 @@ def launch_groups(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame
             pl.col("n_medium").sum(),
             pl.col(FOUND).get(longest),
             *(pl.col(name).mean() for name in quantities),
-            *_code(kernels, longest),
+            *_code(longest),
         )
         .with_columns(
             renamed(pl.col("name")).alias("renamed"),
@@ -264,16 +264,15 @@ def _launches(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.LazyFrame:
             whole_flop(kernels).alias(FLOP),
             *peaks(kernels),
             pl.col("n_high", "n_medium").fill_null(0),
+            *(pl.lit(None, dtype).alias(name) for name, dtype in CODE_COLUMNS.items() if name not in kernels.columns),
         )
     )
 
 
-def _code(kernels: pl.DataFrame, longest: pl.Expr) -> Iterator[pl.Expr]:
+def _code(longest: pl.Expr) -> Iterator[pl.Expr]:
     """Yield CODE_COLUMNS of a group: its code where all launches have the same, and what the longest one executed."""
-    for name, dtype in CODE_COLUMNS.items():
-        if name not in kernels.columns:
-            yield pl.lit(None, dtype).first().alias(name)
-        elif name == "opcodes":
+    for name in CODE_COLUMNS:
+        if name == "opcodes":
             yield pl.col(name).get(longest)
         else:
             yield pl.when(pl.col("sha256").n_unique() == 1).then(pl.col(name).first()).alias(name)
