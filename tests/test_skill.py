@@ -43,6 +43,13 @@ def test_it_says_what_each_confidence_means_and_when_to_stop() -> None:
     assert {"overhead", "unknown"} <= {*re.findall(r"`(\w+)`", text)} & {*names()}
 
 
+def test_the_keys_in_it_exist() -> None:
+    known = "".join(path.read_text(encoding="utf-8") for path in (SKILL.parents[2] / "ncuroof/present").rglob("*.py"))
+    keys = {*re.findall(r"`(\w+_(?:ns|frac|builds))`", SKILL.read_text(encoding="utf-8"))}
+    assert len(keys) >= 6
+    assert [key for key in sorted(keys) if key not in known] == []
+
+
 def test_its_head_has_a_name_and_a_description() -> None:
     head = SKILL.read_text(encoding="utf-8").split("---")[1]
     assert re.search(r"^name: ncuroof$", head, re.MULTILINE)

@@ -188,7 +188,7 @@ def _own_table(path: Path) -> dict[str, Any] | None:
     """Return the table [tool.ncuroof] of a pyproject.toml; None where it has none.
 
     Raises:
-        GateError: the file cannot be read, or that is no table.
+        GateError: the file cannot be read, or its entry `tool.ncuroof` is not a table.
     """
     try:
         settings: Any = read_toml(path)

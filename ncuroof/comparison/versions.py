@@ -22,7 +22,7 @@ from ncuroof.ncu.kernel_names import UNNAMED, function_name, template_arguments
 
 _OF_A_GENERIC = re.compile(rf"(?:void )?(?:\w+::)*{GENERIC}<", re.ASCII)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*\b(?!::)", re.ASCII)
-"""A name that is no namespace."""
+"""The function's own name: what no `::` follows."""
 
 _TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", re.ASCII)
 """A word of a name: up to the next underscore, capital or digit; capitals in a row are one."""
@@ -177,7 +177,7 @@ def _work(one: Row, other: Row) -> tuple[str, float] | None:
 
 
 def _functions(rows: Sequence[Row]) -> list[_Function]:
-    """Return the functions of some groups, in order; groups without a name are none."""
+    """Return the functions of the groups that have a name, in the order of the groups."""
     by_key: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
     for row in rows:
         name = row["name"] or ""

@@ -34,13 +34,7 @@ _NAMES_LIMITER = 2
 NAMED_GAIN = "limiter.latency_gain_frac"
 """Share of the duration that fixing the cause named by a latency-bound kernel's limiter saves at most; null where not known."""
 
-_IS_ROOF, _SMALL, _BEHIND_ROOF, _AFTER, _IS_OVERRIDDEN = (
-    "is_roof",
-    "small_ns",
-    "is_behind_roof",
-    "is_after_roof",
-    "is_overridden",
-)
+_IS_ROOF, _SMALL, _BEHIND_ROOF, _AFTER = "is_roof", "small_ns", "is_behind_roof", "is_after_roof"
 _RANKED = pl.Schema(
     {
         **FINDINGS,
@@ -137,12 +131,9 @@ def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     ordered = ranked.with_columns(order_at_roof).sort(
         *keys, descending=[order.get(key, False) for key in keys], nulls_last=True, maintain_order=True
     )
-    # In columns of their own: polars 1.30 fails on a window within a condition.
     is_overridden = (pl.col(_RANK) == _PLACES[Rank.OVERRIDES]).any().over("id")
     said = [*map(_in_ns, SAVINGS), "limit"]
-    with_valid_savings = ordered.with_columns(is_overridden.alias(_IS_OVERRIDDEN)).with_columns(
-        pl.when(~pl.col(_IS_OVERRIDDEN)).then(pl.col(name)).alias(name) for name in said
-    )
+    with_valid_savings = ordered.with_columns(pl.when(~is_overridden).then(pl.col(name)) for name in said)
     return _tell_most_worth(with_valid_savings).pipe(conform, FINDINGS).collect()
 
 

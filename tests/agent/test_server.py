@@ -224,7 +224,8 @@ def test_no_name_in_a_report_leaves_its_field(tmp_path: Path, name: str) -> None
         ("lines", {"kernel": 0}),
         ("whatif", {"gpus": ["b200"]}),
     ):
-        _, answer = _call(own, tool, report="run.ncu-rep", **arguments)
+        failed, answer = _call(own, tool, report="run.ncu-rep", **arguments)
+        assert failed == (arguments == {"kernel": "no such name"}), (tool, answer)
         found = json.loads(answer)
         assert "untrusted" in found
         assert not [c for c in answer if unicodedata.category(c) in {"Cc", "Cf"} and c not in "\n\u200d"]

@@ -15,6 +15,8 @@ from tools import demo_report
 def test_the_shipped_report_is_the_recorded_one_without_machine_code() -> None:
     shipped, recorded = demo_report.SHIPPED, demo_report.RECORDED
     assert demo_report.decompressed(shipped) == demo_report.without_code(demo_report.decompressed(recorded))
+    assert b"\x7fELF" in demo_report.decompressed(recorded)
+    assert b"\x7fELF" not in demo_report.decompressed(shipped)
     assert shipped.with_suffix(".counts.json").read_bytes() == recorded.with_suffix(".counts.json").read_bytes()
 
 

@@ -39,7 +39,7 @@ def test_a_word_that_is_no_command_leads_to_one(word: str, meant: str, capfd: py
 def test_several_kernels_can_be_chosen_by_expression_and_by_number(
     report: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The last -k alone counted, without a remark."""
+    """Before, all but the last -k were ignored in silence."""
     assert run_main("report", report, "--kernels", "all", "-o", "-") == 0
     rows = {line.split()[0]: line for line in capfd.readouterr().out.splitlines() if line[:4].strip().isdecimal()}
     number, other = list(rows)[:2]
@@ -76,7 +76,7 @@ def test_explanations_and_checks_wrap_to_the_window(
 def test_a_gate_above_the_working_directory_counts(
     report: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """A gate that failed in its own folder passed in a folder below it."""
+    """Before, gates of a pyproject.toml counted in its own folder alone, and everything passed below it."""
     folder = report.parent / "sub/folder"
     folder.mkdir(parents=True)
     (report.parent / "pyproject.toml").write_text('[tool.ncuroof]\ngates = ["findings.high==9"]\n', encoding="utf-8")

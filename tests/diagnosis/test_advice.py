@@ -17,8 +17,7 @@ from ncuroof.metrics.families import USER, families_of, lineage, load_families
 FINDINGS = load_rules().findings
 FAMILIES = load_families()
 CLOSED = [name for name in FAMILIES if name not in {"triton", "functor"}]
-"""Families whose kernels are not the caller's own code."""
-"""Families whose kernels are called and not written; of CUTLASS, template parameters alone are chosen."""
+"""Families whose kernels are called and not written by the user; of CUTLASS, template parameters alone are chosen."""
 
 _CODE = re.compile(
     r"float[24]|half2|__\w+|threadIdx|blockIdx|shared array|tile\[|local arrays? with|-maxrregcount|-Xptxas|--fmad|unroll|"

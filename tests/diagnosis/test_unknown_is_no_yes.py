@@ -189,6 +189,8 @@ def test_stores_are_called_so_where_local_memory_is_known_to_be_little() -> None
 def test_idle_sms_are_not_claimed_without_their_active_cycles() -> None:
     stage = {f"l1tex__data_bank_reads{PCT}": 85.0, f"gpu__compute_memory_throughput{PCT}": 40.0}
     assert "l1_full_on_working_sms" not in ids(**stage)
+    counted = {"sm__cycles_active.avg": 50.0, "sm__cycles_elapsed.max": 100.0}
+    assert "l1_full_on_working_sms" in ids(**stage, **counted)
 
 
 def test_no_gain_is_stated_for_l2_traffic_of_unknown_direction() -> None:
@@ -196,4 +198,4 @@ def test_no_gain_is_stated_for_l2_traffic_of_unknown_direction() -> None:
     counters = {name: value for name, value in SENDING.items() if name not in unknown}
     (kernel,) = Reports((raw_report(counters),)).analyse().to_dict()["kernels"]
     gains = {each["id"]: each["gain_ns"] for each in kernel["findings"]}
-    assert gains.get("l2_traffic") is None
+    assert gains["l2_traffic"] is None

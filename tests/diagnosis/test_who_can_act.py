@@ -105,6 +105,8 @@ def test_attention_of_a_decoding_step_is_no_matrix_product(name: str) -> None:
     tensor = {f"sm__pipe_tensor_cycles_active{PCT}": 0.0, "device__attribute_display_name": "NVIDIA A100-SXM4-80GB"}
     ids = {found["id"] for found in judged(name, {**counters, **tensor})["findings"]}
     assert not any(each.startswith("idle_tensor_cores") for each in ids)
+    of_a_prompt = judged("attention_kernel(float *)", {**counters, **tensor})["findings"]
+    assert "idle_tensor_cores" in {found["id"] for found in of_a_prompt}
 
 
 @pytest.mark.parametrize(("capability", "is_told"), [(80, True), (90, True), (86, False), (100, False)])

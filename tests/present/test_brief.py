@@ -105,6 +105,8 @@ def check(analysis: Analysis) -> None:
     for packet in (_packet(analysis), *(_packet(analysis, kernel=str(group["id"])) for group in first)):
         jsonschema = pytest.importorskip("jsonschema")
         jsonschema.validate(packet, schema)
+        if any(kernel["verdict"] != "unknown" for kernel in packet["kernels"]):
+            assert list(_numbers(packet))
         _check_numbers(packet, document)
         _check_actions(packet, document)
         _check_kernels(packet, document)
@@ -295,6 +297,7 @@ def test_no_name_exceeds_the_budget_or_leaves_its_field(
         assert not [c for c in written if 0xE0000 <= ord(c) < 0xE1000]
     packet = _packet(analysis, budget=budget, kernel=kernel)
     assert packet["schema"] == plain["schema"]
+    assert packet["kernels"]
     assert {each["verdict"] for each in packet["kernels"]} <= set(analysis.kernels["verdict"])
     assert "untrusted" in packet
 

@@ -18,7 +18,7 @@ from tests.support.patience import PATIENCE_S
 from tests.support.report_writer import Session, write_report
 
 ROOT = Path(__file__).resolve().parents[2]
-TRANSPOSE = ROOT / "fixtures/h200/pointer_chase.roofline.ncu-repz"
+POINTER_CHASE = ROOT / "fixtures/h200/pointer_chase.roofline.ncu-repz"
 
 
 def _text(written: str) -> str:
@@ -34,9 +34,9 @@ def test_a_notebook_is_told_the_answer_and_what_to_do() -> None:
     assert "\x1b" not in written
 
 
-@pytest.mark.skipif(not TRANSPOSE.exists(), reason="the recordings are not in this checkout")
+@pytest.mark.skipif(not POINTER_CHASE.exists(), reason="the recordings are not in this checkout")
 def test_a_single_kernel_is_told_with_its_place_on_the_roofline() -> None:
-    text = _text(to_html(ncuroof.read(TRANSPOSE).analyse()))
+    text = _text(to_html(ncuroof.read(POINTER_CHASE).analyse()))
     assert "latency-bound: one warp at most does all" in text
     assert "reached DRAM 377 MB/s" not in text  # less than a percent of the peak says nothing
     assert "occupancy 2 % of 50 %" in text

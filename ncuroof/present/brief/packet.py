@@ -142,7 +142,7 @@ def _named(ranked: pl.DataFrame, analysed: Analysed, kernel: str) -> pl.DataFram
     """Return the groups with a launch of an id, which then represents its group, or of a name.
 
     Raises:
-        SelectionError: there is none.
+        SelectionError: no launch has the id or the name.
     """
     launches = analysed.measurements.kernels.select("id", "name")
     if kernel.isascii() and kernel.isdigit():

@@ -166,8 +166,8 @@ def _figures(document: Record) -> list[tuple[str, str]]:
     summary, utilisation = document["summary"], (document["expected"] or {}).get("utilisation")
     found = []
     if actions := worth_a_row(document):
-        of_whole = f" of {whole(summary)}" if whole(summary) else ""
-        found.append((about(actions[0]), f"expected of change 1{of_whole}"))
+        of_whole = f", of {whole(summary)}" if whole(summary) else ""
+        found.append((about(actions[0]), f"expected saving of change 1{of_whole}"))
     if utilisation is not None:
         found.append(
             (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated
 
 from ncuroof import formatting
-from ncuroof.diagnosis import LATE_LAUNCHES, load_rules
+from ncuroof.diagnosis import LATE_LAUNCHES, LEAST_TIMED_FRAC, load_rules
 from ncuroof.present.analysed import Record
 from ncuroof.present.sentences.savings import about, at_most
 from ncuroof.present.sentences.wall_time import wall_times
@@ -151,9 +151,13 @@ def _of_which(summary: Record) -> str:
 
 
 def step_ns(summary: Record) -> float | None:
-    """Return the wall time of a step, where the actions are those of a step; else None."""
-    times = wall_times(summary.get("weighting"))
-    return times[0]["duration_ns"] if times and times[0]["n_steps"] else None
+    """Return the wall time of a step, where the actions are those of a step (`Weighting.steps_ns`); else None."""
+    weighting = summary.get("weighting")
+    times = wall_times(weighting)
+    if len(times) != 1 or not times[0]["n_steps"]:
+        return None
+    timed_frac = weighting["timed_frac"] if weighting else None
+    return times[0]["duration_ns"] if timed_frac is None or timed_frac >= LEAST_TIMED_FRAC else None
 
 
 def counted_finding(findings: Sequence[Record]) -> Record | None:

@@ -112,7 +112,7 @@ def _lines(time: Record, reports: Sequence[str]) -> Iterator[str]:
 def told_time(weighting: Record | None) -> Record | None:
     """Return the time to tell first: of the counting runs with a timeline, that with the most idle time.
 
-    None where there is none, or where most of the GPU time is of launches outside of these counting runs.
+    None without a timeline, or if these counting runs cover less than half of the GPU time.
     """
     timed_frac = None if weighting is None else weighting["timed_frac"]
     if timed_frac is not None and timed_frac < _LEAST_OF_GPU_TIME:

@@ -116,7 +116,7 @@ def answer(analysed: Analysed) -> Answer:
 
 
 def _to_look_at(analysed: Analysed) -> list[int]:
-    """Return the launch to look at where a verdict is missing: the longest without one; empty where there is none."""
+    """Return the id of the longest launch without a verdict, in a list; empty if all have one."""
     unknown = analysed.diagnosis.verdicts.filter(pl.col("verdict") == Verdict.UNKNOWN.value).select("id")
     times = analysed.measurements.kernels.select("id", "duration_ns", "failed")
     longest = (

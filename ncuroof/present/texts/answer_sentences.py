@@ -122,9 +122,7 @@ def _what_saves(entries: Record, actions: Sequence[Record]) -> str:
     """Return what the first change saves; where nothing saves anything, how near the roof the run is, and what is left to do."""
     summary = entries["summary"]
     if actions:
-        first = actions[0]
-        per_work = " of the time per unit of work" if first["needs_more_work"] else ""
-        return f"The first change below saves {saves(first, whole_time_ns(summary))}{per_work}."
+        return _first_is(actions, summary)
     duration_ns, recoverable_ns = summary["duration_ns"], summary["recoverable_ns"]
     if not duration_ns or recoverable_ns is None:
         return "Nothing that ncuroof knows would save much of it."
@@ -181,7 +179,7 @@ def _of_step(entries: Record, actions: Sequence[Record]) -> tuple[str, str] | No
     which = whose_time(time, names_of_several(entries["sources"]))
     takes = f"{which[0].upper()}{which[1:]} takes {formatting.duration(time['duration_ns'])}."
     if time["idle_frac"] < SOME:
-        return f"{takes} The GPU works for nearly all of it.{_first_is(actions, summary)}", ""
+        return f"{takes} The GPU works for nearly all of it.", _first_is(actions, summary)
     longest = max(
         (part for part in time["parts"] if part["is_idle"]), key=lambda part: part["share_frac"], default=None
     )
@@ -194,11 +192,15 @@ def _of_step(entries: Record, actions: Sequence[Record]) -> tuple[str, str] | No
         return lead, "That includes start-up and warm-up: ncuroof profile --step N measures a later step alone."
     if actions and actions[0]["finding"] is None:
         return lead, "Start there: no change to a kernel is expected to save as much."
-    return lead, _first_is(actions, summary).strip()
+    return lead, _first_is(actions, summary)
 
 
 def _first_is(actions: Sequence[Record], summary: Record) -> str:
-    return f" The first change below saves {saves(actions[0], whole_time_ns(summary))}." if actions else ""
+    """Return what the first change saves; empty without one."""
+    if not actions:
+        return ""
+    per_work = " of the time per unit of work" if actions[0]["needs_more_work"] else ""
+    return f"The first change below saves {saves(actions[0], whole_time_ns(summary))}{per_work}."
 
 
 def whole(summary: Record) -> str:

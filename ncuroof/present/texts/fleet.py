@@ -70,14 +70,14 @@ def to_markdown(document: Record) -> str:
 
 
 def table_text(columns: Sequence[str], rows: Sequence[Record]) -> str:
-    """Return the rows of a query as aligned text; without rows, that there is none."""
+    """Return the rows of a query as aligned text, or a line that says that no row was found."""
     if not rows:
         return _NO_ROWS + "\n"
     return "\n".join(_aligned(_table(columns, rows), limits=[_QUERY_WIDTH] * len(columns))) + "\n"
 
 
 def table_markdown(columns: Sequence[str], rows: Sequence[Record]) -> str:
-    """Return the rows of a query as a Markdown table; without rows, that there is none."""
+    """Return the rows of a query as a Markdown table, or a line that says that no row was found."""
     if not rows:
         return _NO_ROWS + "\n"
     return "\n".join(_piped(_table(columns, rows))) + "\n"

@@ -60,7 +60,7 @@ def _title(told: Answer | Card) -> Iterator[str]:
 
 
 def _bar(title: str, parts: Sequence[Part]) -> Iterator[str]:
-    """Yield parts of a time as a bar with a legend; nothing where there are none."""
+    """Yield the parts of a time as a bar with a legend; yield nothing for no parts."""
     if not parts:
         return
     yield f"<p><b>{escape(title)}</b></p>"
