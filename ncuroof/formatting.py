@@ -156,6 +156,14 @@ def share(value_frac: float | None) -> str:
     return f"{value_frac * 100:.1f} %" if abs(value_frac) < 100 else f"{float(f'{value_frac * 100:.3g}'):.0f} %"
 
 
+def percent(share_frac: float) -> str:
+    """Return a share in whole percent: "62 %", "<1 %"."""
+    rounded = round(100 * share_frac)
+    if rounded == 0 and share_frac > 0:
+        return "<1 %"
+    return ">99 %" if rounded == 100 and share_frac < 1 else f"{rounded} %"
+
+
 def at_most(value_frac: float) -> str:
     """Return a share as an upper bound: "up to 83.4 %", "less than 0.1 %"."""
     text = share(value_frac)

@@ -86,7 +86,10 @@ def _found(packet: Mapping[str, Any], at: str) -> Any:
         return number.get("t" if is_threshold else "v")
     found: Any = packet
     for name, place in _STEP.findall(at):
-        found = found[name] if name else found[int(place)]
+        try:
+            found = found[name] if name else found[int(place)]
+        except (KeyError, IndexError):  # left out for space
+            return None
     return found
 
 

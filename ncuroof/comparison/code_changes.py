@@ -19,9 +19,15 @@ from ncuroof.metrics.catalogue import quantity_unit
 _RESOURCES = (
     ("launch.n_registers_per_thread", "registers per thread"),
     ("launch.shared_bytes_per_block", "shared memory per block"),
-    ("access.local_bytes", "local memory (spills)"),
+    ("access.local_bytes", "local memory (spills, indexed arrays)"),
 )
+_OF_A_LAUNCH = ("grid", "block", "launch.shared_bytes_per_block")
+"""What the caller chooses, and not the code."""
+
 _LENGTH = "n_instructions"
+_NEARLY_ALL = 0.9
+"""Least share of a change of time (logarithms) that the clock accounts for, for it to be named alone (a choice)."""
+
 _MOST_OPCODES = 6
 
 
@@ -149,28 +155,35 @@ def _count(value: float) -> str:
     return "none" if not value else formatting.scaled(value)
 
 
-def same_code_words(before: MatchedGroups, after: MatchedGroups, clock_frac: float) -> str:
+def same_code_words(before: MatchedGroups, after: MatchedGroups, clock_frac: float, *, is_explained: bool) -> str:
     """Return where a change of time comes from that the code cannot be the cause of, as far as the counters show it.
 
     A clock that can account for little of the change is not its cause, nor are bytes that moved the other way.
+
+    Args:
+        before: groups of the match before.
+        after: groups of the match after.
+        clock_frac: change of the SM clock.
+        is_explained: whether an amount of work or traffic explains the change.
     """
     rules = load_comparison_rules()
-    shapes = [[row[size] for row in side.rows for size in ("grid", "block")] for side in (before, after)]
-    if shapes[0] != shapes[1]:
-        return "another launch: grid or block"
-    executed = _ratio(before.amount(INSTRUCTIONS), after.amount(INSTRUCTIONS))
-    if executed is not None and abs(executed - 1) > rules.work.same_input_ratio - 1:
-        return f"another input: instructions executed ×{executed:.3g}"
+    launches = [[row[size] for row in side.rows for size in _OF_A_LAUNCH] for side in (before, after)]
+    if launches[0] != launches[1]:
+        return "another launch: grid, block or shared memory"
+    n_executed = _ratio(before.amount(INSTRUCTIONS), after.amount(INSTRUCTIONS))
+    if n_executed is not None and abs(n_executed - 1) > rules.work.same_input_ratio - 1:
+        return f"another input: instructions executed ×{n_executed:.3g}"
     time = math.log(_ratio(before.amount("mean_ns"), after.amount("mean_ns")) or 1.0)
-    if (
-        abs(clock_frac) > rules.code.least_clock_frac
-        and -math.log1p(clock_frac) / (time or math.inf) >= rules.least_part_frac
-    ):
-        return f"the SM clock: {'+' if clock_frac > 0 else '−'}{formatting.share(abs(clock_frac))}"
+    of_clock = -math.log1p(clock_frac) / (time or math.inf)
+    if abs(clock_frac) > rules.code.least_clock_frac and of_clock >= rules.least_part_frac:
+        how = ", in part" if of_clock < _NEARLY_ALL else ""
+        return f"the SM clock{how}: {'+' if clock_frac > 0 else '−'}{formatting.share(abs(clock_frac))}"
     moved = _ratio(before.amount(DRAM_BYTES), after.amount(DRAM_BYTES))
     if moved is not None and abs(moved - 1) > rules.code.least_traffic_frac and (moved > 1) == (time > 0):
         return f"its arguments, its data or what the caches held: DRAM bytes ×{moved:.3g}"
-    return "the machine: memory clock, temperature, placement or other work on the GPU"
+    if is_explained:
+        return "its arguments or its data"
+    return "nothing that was counted: memory clock, temperature, placement or other work on the GPU may differ"
 
 
 def _ratio(was: float | None, became: float | None) -> float | None:

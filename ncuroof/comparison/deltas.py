@@ -64,7 +64,7 @@ class Delta:
             other sections were collected.
         code: whether the machine code is the same.
         code_changes: what changed in it, where it did.
-        cause: where the time comes from that the same code took more or less of; "" where it took the same, or is not the same.
+        cause: what made the same code take more or less time; "" where its time did not change, or the code did.
         n_recorded: launches before and after that were recorded.
         counted_ns: time of one launch on average as counted without ncu, before and after; None where not all
             launches of both were.
@@ -115,10 +115,14 @@ class Delta:
     @property
     def outcome(self) -> Outcome:
         """What became of the time."""
-        noise = self.noise_frac
+        return self.outcome_of(1)
+
+    def outcome_of(self, n_changes: int) -> Outcome:
+        """Return what became of the time, beyond what chance makes seem possible in any of so many changes."""
+        noise = self.noise_of(n_changes)
         if self.change_frac is None or noise is None or self.change_frac <= -1:
             return Outcome.UNKNOWN
-        if self.is_significant:
+        if is_beyond(self.change_frac, noise):
             return Outcome.SLOWER if self.change_frac > 0 else Outcome.FASTER
         most = abs(math.log1p(self.change_frac)) + math.log1p(noise)
         is_same = most <= math.log1p(load_comparison_rules().noise.matters_frac)
@@ -195,6 +199,7 @@ def _delta(found: Match, old: list[Row], new: list[Row], rules: ComparisonRules)
     chance = chance_of_match(before, after) if obstacle is None else None
     change = became / was - 1 if was and became and obstacle is None else None
     longest = before.longest, after.longest
+    code = code_of_match(old, new)
     counted_before, counted_after = before.amount(COUNTED), after.amount(COUNTED)
     delta = Delta(
         match=found,
@@ -215,16 +220,15 @@ def _delta(found: Match, old: list[Row], new: list[Row], rules: ComparisonRules)
         roof_frac=(longest[0]["roof_frac"], longest[1]["roof_frac"]),
         changes=(),
         counted_ns=(counted_before, counted_after) if counted_before and counted_after else None,
-        code=(code := code_of_match(old, new)),
+        code=code,
         code_changes=code_changes(old, new) if code is Code.CHANGED else (),
         n_recorded=(sum(row["n_recorded"] for row in old), sum(row["n_recorded"] for row in new)),
     )
     is_moved = delta.is_significant
-    return replace(
-        delta,
-        changes=changes(before, after, change if is_moved else None, rules),
-        cause=same_code_words(before, after, clock) if code is Code.SAME and is_moved else "",
-    )
+    found_changes = changes(before, after, change if is_moved else None, rules)
+    is_explained = any(each.explains and each.kind == "amount" for each in found_changes)
+    cause = same_code_words(before, after, clock, is_explained=is_explained) if code is Code.SAME and is_moved else ""
+    return replace(delta, changes=found_changes, cause=cause)
 
 
 def _both(old: list[Row], new: list[Row], quantity: str) -> tuple[float | None, float | None]:

@@ -213,31 +213,41 @@ def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
     if not rows:
         return _not_met(gate, f"no kernel name matches {gate.pattern.pattern!r}")
     if gate.metric in _WORDS:
-        return _kernel_words(gate, comparison, {row["group"] for row in rows})
+        return _kernel_words(gate, comparison, *({row["group"] for row in side} for side in (before, rows)))
     if (opcode := _EXECUTES.fullmatch(gate.metric)) is not None:
         return _held(gate, [(row["short_name"], executed(row, opcode[1])) for row in rows])
     return _held(gate, [(row["short_name"], row[gate.metric]) for row in rows])
 
 
-def _kernel_words(gate: Gate, comparison: Comparison, after: set[int]) -> GateResult:
-    """Judge what became of the matches of kernels that are named; what is unknown, as all is of a guess, is not met."""
-    found = [delta for delta in comparison.deltas if after & set(delta.match.after)]
+def _kernel_words(gate: Gate, comparison: Comparison, before: set[int], after: set[int]) -> GateResult:
+    """Judge what became of the matches of kernels that are named on either side.
+
+    What is unknown, as all is of a guess, is not met. An outcome is beyond the noise of all judged changes together, and is not met
+    by kernels that do another amount of work.
+    """
+    found = [delta for delta in comparison.deltas if before & set(delta.match.before) or after & set(delta.match.after)]
+    not_judged = _not_judged(comparison, before, after, found)
     if not found:
-        return _not_met(gate, "no such kernel is in both runs")
-    if gate.metric == "outcome" and comparison.comparable.reasons:
+        return _not_met(gate, ", ".join(("no such kernel is in both runs", *not_judged)))
+    is_outcome = gate.metric == "outcome"
+    if is_outcome and comparison.comparable.reasons:
         return _not_comparable(gate, comparison.comparable.reasons)
-    said = [
-        (_names(delta), "unknown" if _is_guess(delta) else str(getattr(delta, gate.metric).value)) for delta in found
-    ]
+    said = [(_names(delta), "unknown" if _is_guess(delta) else _word(gate, delta, len(found))) for delta in found]
     unknown, holds = Outcome.UNKNOWN.value, _OPS[gate.op]
     broken = [
         f"{name}: {gate.metric} is {word}"
         for name, word in said
         if not holds(word, gate.word) or unknown == word != gate.word
     ]
-    return GateResult(
-        gate.text, not broken, tuple(broken) or tuple(f"{name}: {gate.metric} is {word}" for name, word in said[:1])
-    )
+    broken += _other_work(found) if is_outcome else ()
+    first = (f"{name}: {gate.metric} is {word}" for name, word in said[:1])
+    return GateResult(gate.text, not broken, tuple(broken) or (*first, *not_judged))
+
+
+def _word(gate: Gate, delta: Delta, n_changes: int) -> str:
+    """Return what a gate of words asks of a match."""
+    found = delta.outcome_of(n_changes) if gate.metric == "outcome" else delta.code
+    return str(found.value)
 
 
 def _is_guess(delta: Delta) -> bool:
@@ -279,7 +289,7 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
     if reasons := comparison.comparable.reasons:
         return _not_comparable(gate, reasons)
     found = [delta for delta in comparison.deltas if before & set(delta.match.before) or after & set(delta.match.after)]
-    judged = [delta for delta in found if delta.match.sureness is not Sureness.GUESS]
+    judged = [delta for delta in found if not _is_guess(delta)]
     not_judged = _not_judged(comparison, before, after, found)
     is_numbered = comparison.after.groups.select(numbered(pl.col("name"))).to_series().to_list()
     of_other_work = _other_work(
@@ -354,7 +364,7 @@ def _not_judged(comparison: Comparison, before: set[int], after: set[int], found
             )
     if n_new := len(after - not_before - {group for delta in found for group in delta.match.after}):
         clauses.append(f"{n_new} {'was' if n_new == 1 else 'were'} not in the run before")
-    if n_guessed := sum(delta.match.sureness is Sureness.GUESS for delta in found):
+    if n_guessed := sum(map(_is_guess, found)):
         clauses.append(f"{n_guessed} matched only by a guess, so not judged")
     return (*clauses, *_gone(comparison.before, before & set(comparison.matching.removed)))
 

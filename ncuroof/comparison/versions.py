@@ -24,6 +24,9 @@ _OF_A_GENERIC = re.compile(rf"(?:void )?(?:\w+::)*{GENERIC}<", re.ASCII)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*\b(?!::)", re.ASCII)
 """The function's own name: what no `::` follows."""
 
+_MOST_SHAPES = 8
+"""Groups of a function whose work is compared with that of another one."""
+
 _TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", re.ASCII)
 """A word of a name: up to the next underscore, capital or digit; capitals in a row are one."""
 
@@ -243,7 +246,7 @@ def _how_alike(one: _Function, other: _Function) -> Alike:
 def _unique(
     edges: Sequence[tuple[int, int]], sides: tuple[Sequence[_Function], Sequence[_Function]]
 ) -> list[tuple[int, int]]:
-    """Return the pairs of which no function could be in another pair, or in none where it does the same work."""
+    """Return the pairs whose functions are in no other pair, or in no other pair that does the same work."""
     n_by_function = _n_by_function(edges)
     same = [edge for edge in edges if _is_same(sides, edge)]
     n_same = _n_by_function(same)
@@ -264,14 +267,19 @@ def _n_by_function(edges: Sequence[tuple[int, int]]) -> Mapping[tuple[int, int],
 
 
 def _is_same(sides: tuple[Sequence[_Function], Sequence[_Function]], edge: tuple[int, int]) -> bool:
-    return any(is_same_work(one, other) for one in sides[0][edge[0]].rows[:8] for other in sides[1][edge[1]].rows[:8])
+    return any(
+        is_same_work(one, other)
+        for one in sides[0][edge[0]].rows[:_MOST_SHAPES]
+        for other in sides[1][edge[1]].rows[:_MOST_SHAPES]
+    )
 
 
 def _may_match(
     before: _Function, after: _Function, alike: Alike, series: Collection[tuple[str, ...]], *, is_alone: bool
 ) -> bool:
     """Return whether names and work together are enough: the less the names agree, the more the work has to."""
-    best = min((_distance(one, other) for one in before.rows[:8] for other in after.rows[:8]), default=None)
+    shapes = [side.rows[:_MOST_SHAPES] for side in (before, after)]
+    best = max((_distance(one, other) for one in shapes[0] for other in shapes[1]), default=None)
     is_known, is_same, is_near = best or (False, False, False)
     if alike is Alike.BUT_FOR_PLACE:
         return not is_known or is_near

@@ -124,12 +124,10 @@ def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     is_ranked = pl.col(_RANK).is_in([_PLACES[Rank.OVERRIDES], _PLACES[Rank.FIRST]])
     ranked = ranked.with_columns((has_roof & is_small & ~is_ranked).alias(_BEHIND_ROOF))
     # At a roof: what saves much, then the roof itself, then the rest in its own order.
-    order = {"id": False, _BEHIND_ROOF: False, _RANK: False, "expected_ns": True, _OF_LIMITER: True}
+    order = {"id": False, _BEHIND_ROOF: False, _AFTER: False, _RANK: False, "expected_ns": True, _OF_LIMITER: True}
     order_at_roof = (pl.when(_BEHIND_ROOF).then(~pl.col(_IS_ROOF))).fill_null(value=False).alias(_AFTER)
-    keys = list(order)
-    keys.insert(2, _AFTER)
     ordered = ranked.with_columns(order_at_roof).sort(
-        *keys, descending=[order.get(key, False) for key in keys], nulls_last=True, maintain_order=True
+        *order, descending=list(order.values()), nulls_last=True, maintain_order=True
     )
     is_overridden = (pl.col(_RANK) == _PLACES[Rank.OVERRIDES]).any().over("id")
     said = [*map(_in_ns, SAVINGS), "limit"]

@@ -38,13 +38,22 @@ def test_launches_of_one_group_that_differ_in_their_code_have_none() -> None:
 @pytest.mark.parametrize(
     ("before", "after", "cause"),
     [
-        ({"grid": [8, 1, 1]}, {"grid": [9, 1, 1]}, "another launch: grid or block"),
+        ({"grid": [8, 1, 1]}, {"grid": [9, 1, 1]}, "another launch: grid, block or shared memory"),
         ({}, {"instructions.warp_executed": 1.02e6}, "another input: instructions executed ×1.02"),
-        ({}, {"sm_clock_hz": 1.42e9}, "the SM clock: −5.3 %"),
+        (
+            {"launch.shared_bytes_per_block": 0.0},
+            {"launch.shared_bytes_per_block": 1e5},
+            "another launch: grid, block or shared memory",
+        ),
+        ({}, {"sm_clock_hz": 1.42e9}, "the SM clock, in part: −5.3 %"),
         ({}, {"traffic_bytes.dram": 1.2e6}, "its arguments, its data or what the caches held: DRAM bytes ×1.2"),
         # 1.3 % of clock, and fewer bytes, are not why it takes 20 % longer
-        ({}, {"sm_clock_hz": 1.48e9, "traffic_bytes.dram": 0.8e6}, "the machine: memory clock, temperature"),
-        ({}, {}, "the machine: memory clock, temperature, placement or other work on the GPU"),
+        (
+            {},
+            {"sm_clock_hz": 1.48e9, "traffic_bytes.dram": 0.8e6},
+            "nothing that was counted: memory clock, temperature",
+        ),
+        ({}, {}, "nothing that was counted: memory clock, temperature, placement or other work on the GPU"),
     ],
 )
 def test_the_same_code_is_not_why_it_is_slower(before: dict[str, Any], after: dict[str, Any], cause: str) -> None:

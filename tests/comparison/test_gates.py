@@ -534,3 +534,17 @@ def test_what_became_of_a_kernel_and_its_code_can_be_asked(
 def test_words_and_numbers_are_asked_of_what_has_them(text: str) -> None:
     with pytest.raises(GateError):
         parse_gate(text)
+
+
+def test_an_outcome_is_beyond_the_noise_of_all_judged_changes_and_tells_what_is_gone() -> None:
+    before = run(launch("flash_fwd", 100.0), launch("flash_bwd", 200.0))
+    gate = parse_gate("kernel(flash.*).outcome!=slower")
+    (result,) = judge([gate], compare(before, run(launch("flash_fwd", 100.0))))
+    assert result.has_passed
+    assert "no longer in the run: flash_bwd" in result.reasons
+    more = run(
+        launch("flash_fwd", 100.0, **{"work.fp32.flop": 4e9, "traffic_bytes.dram": 4e6}), launch("flash_bwd", 200.0)
+    )
+    (other,) = judge([gate], compare(before, more))
+    assert not other.has_passed
+    assert any("FLOP" in reason for reason in other.reasons)

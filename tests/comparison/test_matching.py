@@ -396,3 +396,15 @@ def test_traffic_of_another_order_is_another_problem(dram_bytes: float, *, is_ma
     other = launch("tensor_op_gemm", **no_flop, **{"traffic_bytes.dram": dram_bytes})
     after = run(launch("first"), other, other, launch("last"))
     assert ("place" in [how for _, _, how in matched(before, after)]) is is_matched
+
+
+def test_versions_of_a_kernel_match_at_several_sizes() -> None:
+    """The work of the same size decides, not that of the smallest against the largest."""
+
+    def sizes(name: str, n_threads: int) -> Run:
+        shape = {"block": [n_threads, 1, 1]}
+        work = [{"work.fp32.flop": n * 1e9, "traffic_bytes.dram": n * 1e6, "grid": [n, 1, 1]} for n in (1, 64)]
+        return run(*(launch(name, 10.0, **each | shape) for each in work))
+
+    found = match(sizes("stencil_naive", 256), sizes("stencil_tiled", 128)).matches
+    assert {each.how for each in found} == {How.VERSION}

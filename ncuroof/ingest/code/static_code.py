@@ -145,10 +145,9 @@ def identity_of(code: bytes, compute_capability: int, relocated: Collection[int]
         return None
     content = bytearray(code[: n_instructions * size])
     for start in {offset - offset % size for offset in relocated}:
-        instruction = int.from_bytes(content[start : start + size], "little")
-        content[start : start + size] = (instruction & ~_ADDRESS_BITS).to_bytes(
-            len(content[start : start + size]), "little"
-        )
+        if start < len(content):
+            instruction = int.from_bytes(content[start : start + size], "little")
+            content[start : start + size] = (instruction & ~_ADDRESS_BITS).to_bytes(size, "little")
     full = {beginning & sass.FULL_OPCODE for beginning in sass.beginnings(content)}
     calls = {each for each in full if each & sass.OPCODE in (sass.CALL, sass.CALL_ABSOLUTE)}
     return CodeIdentity(hashlib.sha256(content).hexdigest(), n_instructions, calls <= {sass.CALL_NEARBY})

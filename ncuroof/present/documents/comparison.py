@@ -69,7 +69,10 @@ def comparison_document(comparison: Comparison, results: Sequence[GateResult] = 
             "n_matches": len(comparison.deltas),
             "n_faster": sum((delta.change_frac or 0) < 0 for delta in moved),
             "n_slower": sum((delta.change_frac or 0) > 0 for delta in moved),
-            "n_ambiguous": sum(is_comparable and delta.outcome is Outcome.AMBIGUOUS for delta in comparison.deltas),
+            "n_ambiguous": sum(
+                is_comparable and delta.outcome is Outcome.AMBIGUOUS and not delta.is_counted_otherwise
+                for delta in comparison.deltas
+            ),
             "n_unknown": sum(delta.change_frac is None and delta.obstacle is None for delta in comparison.deltas),
             "n_at_other_clocks": sum(delta.obstacle is not None for delta in comparison.deltas),
             "n_counted_otherwise": sum(

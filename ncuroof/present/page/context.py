@@ -16,9 +16,9 @@ from ncuroof.present.page.launch_rows import launch_names, launch_rows, most_rec
 from ncuroof.present.page.methods import Methods, methods
 from ncuroof.present.page.operators import Operators, operators
 from ncuroof.present.page.range_tree import RangeLine, range_tree
-from ncuroof.present.sentences.actions import Outlook, outlook, worth_a_row
+from ncuroof.present.sentences.actions import Outlook, outlook, whole_time_ns, worth_a_row
 from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family
-from ncuroof.present.sentences.model_utilisation import mfu_value
+from ncuroof.present.sentences.model_utilisation import mfu_share, mfu_value
 from ncuroof.present.sentences.remarks import (
     Doubt,
     RunRemark,
@@ -28,10 +28,10 @@ from ncuroof.present.sentences.remarks import (
     run_remarks,
 )
 from ncuroof.present.sentences.report_names import names_of_several
-from ncuroof.present.sentences.savings import about
-from ncuroof.present.sentences.wall_time import WallTimeTable, told_time, wall_time_tables
+from ncuroof.present.sentences.savings import about, saves
+from ncuroof.present.sentences.wall_time import WallTimeTable, told_time, wall_time_tables, whose_time
 from ncuroof.present.sentences.weighting import not_the_run_sentences, weighting_sentences
-from ncuroof.present.texts.answer_sentences import SOME, answer_sentences, whole
+from ncuroof.present.texts.answer_sentences import SOME, answer_sentences, step_or_gpu_time
 
 _OF_REPORTS = "The outermost lines are the reports."
 _OTHER_RANGES = "A launch counts with the launches that it represents, which may be in other ranges."
@@ -137,7 +137,7 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
         answer=answer_sentences(document, worth_a_row(document)),
         figures=_figures(document),
         step=list(_step(summary)),
-        step_title=whole(summary),
+        step_title=_step_title(summary, names_of_several(sources)),
         remarks=run_remarks(summary, [formatting.kernel_name(kernel) for kernel in kernels if kernel["failed"]]),
         weighting=weighting_sentences(weighting),
         doubts=doubts_claim(summary),
@@ -162,23 +162,32 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
 
 
 def _figures(document: Record) -> list[tuple[str, str]]:
-    """Return the expected saving of the first action, how well the tensor cores are used, and how much is above the roofline."""
+    """Return the expected saving of the first change, how well the tensor cores are used, and how much is above the roofline."""
     summary, utilisation = document["summary"], (document["expected"] or {}).get("utilisation")
     found = []
     if actions := worth_a_row(document):
-        of_whole = f", of {whole(summary)}" if whole(summary) else ""
-        found.append((about(actions[0]), f"expected saving of change 1{of_whole}"))
-    if utilisation is not None:
-        found.append(
-            (
-                formatting.share(utilisation["mfu_frac"]),
-                f"of the {formatting.label(utilisation['precision'])} peak (MFU)",
-            )
+        number = document["actions"].index(actions[0]) + 1
+        per_work = " per unit of work" if actions[0]["needs_more_work"] else ""
+        what = (
+            f"expected saving{per_work} of change {number}"
+            if actions[0]["expected_ns"]
+            else f"saved by change {number}"
         )
+        whole_ns = whole_time_ns(summary)
+        saved = about(actions[0], whole_ns) if actions[0]["expected_ns"] else saves(actions[0], whole_ns)
+        found.append((saved, what + (f", of {step_or_gpu_time(summary)}" if step_or_gpu_time(summary) else "")))
+    if utilisation is not None:
+        found.append((mfu_share(utilisation), f"of the {formatting.label(utilisation['precision'])} peak (MFU)"))
     if summary["recoverable_ns"] is not None and summary["duration_ns"]:
         share = formatting.share(summary["recoverable_ns"] / summary["duration_ns"])
         found.append((share, "of kernel time is above the roofline"))
     return found
+
+
+def _step_title(summary: Record, reports: Sequence[str]) -> str:
+    """Return whose time the bar shows, and how long it is; empty without a timeline."""
+    time = told_time(summary.get("weighting"))
+    return "" if time is None else f"{whose_time(time, reports)}, {formatting.duration(time['duration_ns'])}"
 
 
 def _step(summary: Record) -> Iterable[StepPart]:
@@ -193,7 +202,7 @@ def _step(summary: Record) -> Iterable[StepPart]:
     offset = 0.0
     for part in time["parts"]:
         of_kind = time["idle_frac"] if part["is_idle"] else 1 - time["idle_frac"]
-        share_frac = part["share_frac"] / shares[part["is_idle"]] * of_kind
+        share_frac = part["share_frac"] / shares[part["is_idle"]] * of_kind if shares[part["is_idle"]] else 0.0
         yield StepPart(
             title=part["title"],
             share=formatting.share(share_frac),

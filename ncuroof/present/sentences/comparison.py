@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from ncuroof import formatting
 from ncuroof.comparison import WORK_WORDS, is_beyond, is_other_work
 from ncuroof.present.analysed import Record
-from ncuroof.present.sentences.match_change import CLOCK, at_another_clock, both_times, factor, signed_share
+from ncuroof.present.sentences.match_change import CLOCK, at_another_clock, both_times, factor, settled_by, signed_share
 from ncuroof.present.sentences.source_lines import place
 
 _LEAST_OF_RUN = 0.01
@@ -175,10 +175,8 @@ def _unsettled(document: Record) -> Iterator[str]:
     found = [match for match in document["matches"] if match["outcome"] == "ambiguous"]
     most = max(found, key=lambda match: match["duration_ns"][0] or 0.0, default=None)
     if most and (most["duration_ns"][0] or 0.0) >= _LEAST_OF_AMBIGUOUS * (document["before"]["duration_ns"] or 0.0):
-        n_launches = most["n_to_settle"]
-        settled = f"; about {n_launches} launches in each run would settle it" if n_launches else ""
         change = f"{signed_share(most['change_frac'])} ± {formatting.share(most['noise_frac'])}"
-        yield f"ambiguous: {match_name(most)}: {change}{settled}"
+        yield f"ambiguous: {match_name(most)}: {change}{settled_by(most['n_to_settle'])}"
 
 
 def side(run: Record) -> str:

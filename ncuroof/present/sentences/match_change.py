@@ -13,8 +13,6 @@ from ncuroof.diagnosis import load_rules
 from ncuroof.metrics.catalogue import quantity_unit
 from ncuroof.present.analysed import Record
 
-_WITHOUT_TIMES = "amounts alone"
-
 CLOCK = "sm_clock_hz"
 """The quantity whose change is told apart, as the obstacle of a match or beside its time."""
 
@@ -37,9 +35,16 @@ def change_sentence(
         are_counted: whether a counting run counted the launches, before and after: the times of all are then not those under ncu.
     """
     is_time_comparable = is_time_comparable and delta.obstacle is None
-    first = _time(delta, is_counted=any(are_counted)) if is_time_comparable else (delta.obstacle or _WITHOUT_TIMES)
+    reasons = _reasons(delta, is_time_comparable=is_time_comparable)
+    amounts = reasons.removeprefix(": ")
+    if is_time_comparable:
+        first = _time(delta, is_counted=any(are_counted)) + reasons
+    elif delta.obstacle:
+        first = "; ".join(filter(None, (f"times are not compared, as {delta.obstacle}", amounts)))
+    else:  # the run's first line says why
+        first = amounts or "no amount changed"
     parts = [
-        first + _reasons(delta, is_time_comparable=is_time_comparable),
+        first,
         *_of_code(delta, is_time_comparable=is_time_comparable),
     ]
     if is_time_comparable and delta.is_counted_otherwise:
@@ -139,13 +144,17 @@ def _time(delta: Delta, *, is_counted: bool) -> str:
     return factor(delta.change_frac) + (" per launch" if is_per_launch else "") + at_another_clock(delta.clock_frac)
 
 
+def settled_by(n_launches: int | None) -> str:
+    """Return how many launches of each run would settle what is ambiguous, to follow it; empty where more would not."""
+    return f"; about {n_launches} launches in each run would settle it" if n_launches else ""
+
+
 def _ambiguous(delta: Delta) -> str:
     """Return that a change that matters is not ruled out, and how many launches would settle it; "" where it is."""
     if delta.outcome is not Outcome.AMBIGUOUS:
         return ""
     most = math.exp(abs(math.log1p(delta.change_frac or 0.0)) + math.log1p(delta.noise_frac or 0.0)) - 1
-    n_launches = delta.n_to_settle
-    settled = f"; about {n_launches} launches in each run would settle it" if n_launches else ""
+    settled = settled_by(delta.n_to_settle)
     return f", but {formatting.share(most)} is not ruled out{settled}"
 
 

@@ -17,7 +17,7 @@ def mfu_line(found: Record, summary: Record) -> str:
 
 def mfu_value(found: Record, summary: Record) -> str:
     """Return the MFU alone: "about 40.0 % (30.0 % over wall-clock time)". Arguments as for `utilisation_sentence`."""
-    return f"{_share(found)}{_of_wall(found, summary)}"
+    return f"{mfu_share(found)}{_of_wall(found, summary)}"
 
 
 def utilisation_sentence(found: Record | None, summary: Record) -> str:
@@ -52,10 +52,11 @@ def utilisation_sentence(found: Record | None, summary: Record) -> str:
 def _reached(found: Record, summary: Record) -> str:
     """Return which share of which peak was reached: "about 40.0 % of the BF16 tensor peak of 989 TFLOP/s over GPU time"."""
     peak = f"{formatting.label(found['precision'])} peak of {formatting.flop_rate(found['peak_flop_per_s'], found['precision'])}"
-    return f"{_share(found)} of the {peak} over {gpu_time(summary)}{_of_wall(found, summary)}"
+    return f"{mfu_share(found)} of the {peak} over {gpu_time(summary)}{_of_wall(found, summary)}"
 
 
-def _share(found: Record) -> str:
+def mfu_share(found: Record) -> str:
+    """Return the MFU over GPU time: "about 40.0 %"."""
     return f"{'about ' if _is_extrapolated(found) else ''}{formatting.share(found['mfu_frac'])}"
 
 

@@ -19,7 +19,7 @@ from ncuroof.present.explanations.meanings import verdicts_in_plain_words
 from ncuroof.present.sentences.actions import whole_time_ns, worth_a_row
 from ncuroof.present.sentences.savings import saves
 from ncuroof.present.sentences.wall_time import told_time, wall_times
-from ncuroof.present.texts.answer_sentences import SOME, answer_sentences, percent, whole
+from ncuroof.present.texts.answer_sentences import SOME, answer_sentences, step_or_gpu_time
 from ncuroof.present.texts.run_summary import is_simulated, notes, report_names
 
 _MOST_ACTIONS = 12
@@ -104,7 +104,7 @@ def answer(analysed: Analysed) -> Answer:
         lead=lead,
         then=then,
         time=_time(summary),
-        whole=whole(summary),
+        whole=step_or_gpu_time(summary),
         actions=tuple(_instruction(action, analysed, entries) for action in actions[:_MOST_ACTIONS]),
         n_more=max(len(actions) - _MOST_ACTIONS, 0),
         limits=tuple(_limits(summary)),
@@ -161,7 +161,7 @@ def _kernels(analysed: Analysed, summary: Record) -> str:
         found = analysed.expected.utilisation
         if found is not None:
             use = asdict(found)
-            at_peak = f" at {percent(use['mfu_frac'])} of the {formatting.label(use['precision'])} peak"
+            at_peak = f" at {formatting.percent(use['mfu_frac'])} of the {formatting.label(use['precision'])} peak"
     return ", ".join(said) + at_peak
 
 
@@ -185,7 +185,7 @@ def _idle(action: Record, summary: Record) -> str:
     part = next(part for part in wall_times(summary["weighting"])[0]["parts"] if part["name"] == action["id"])
     places = [place for place in part["during"] if place["name"] and place["duration_ns"] >= SOME * part["duration_ns"]]
     named = (
-        f"{percent(place['duration_ns'] / part['duration_ns'])} in {formatting.printable(place['name'])}"
+        f"{formatting.percent(place['duration_ns'] / part['duration_ns'])} in {formatting.printable(place['name'])}"
         for place in places[:2]
     )
     start = part["title"] if part["title"].startswith("waiting") else f"waiting {part['title']}"

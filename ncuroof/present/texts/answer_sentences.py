@@ -12,7 +12,7 @@ from ncuroof.diagnosis import load_rules
 from ncuroof.enums import Verdict
 from ncuroof.present.analysed import Record
 from ncuroof.present.explanations.meanings import limiter_in_plain_words, verdicts_in_plain_words
-from ncuroof.present.sentences.actions import step_ns, whole_time_ns, without_gain
+from ncuroof.present.sentences.actions import step_ns, whole, whole_time_ns, without_gain
 from ncuroof.present.sentences.collect_options import (
     RAW_PAGE,
     SHARED_SLICE,
@@ -114,7 +114,7 @@ def _mostly(summary: Record) -> str:
     most = max(shares, key=lambda name: shares[name], default=None)
     if most is None or most == Verdict.UNKNOWN.value or shares[most] < _MOSTLY:
         return ""
-    how_much = "" if (share := percent(shares[most])) == "100 %" else f" {share} of it"
+    how_much = "" if (share := formatting.percent(shares[most])) == "100 %" else f" {share} of it"
     return f",{how_much} limited by {verdicts_in_plain_words()[most]}"
 
 
@@ -139,7 +139,7 @@ def _what_saves(entries: Record, actions: Sequence[Record]) -> str:
 
 def _counters_missing(entries: Record, summary: Record) -> tuple[str, str]:
     """Return that most of the time has no verdict, and how to get one."""
-    unknown = percent(_unknown_frac(summary))
+    unknown = formatting.percent(_unknown_frac(summary))
     of_time = "" if unknown == "100 %" else f" for {unknown} of the GPU time"
     lead = f"The report lacks the counters that say what limits the kernels{of_time}."
     how = _how_to_record(entries)
@@ -175,11 +175,12 @@ def _of_step(entries: Record, actions: Sequence[Record]) -> tuple[str, str] | No
     if time is None or "selection" in summary:
         return None
     idle_ns = time["idle_frac"] * time["duration_ns"]
+    share = formatting.percent(time["idle_frac"])
     busy, idle = formatting.duration(time["duration_ns"] - idle_ns), formatting.duration(idle_ns)
     which = whose_time(time, names_of_several(entries["sources"]))
     takes = f"{which[0].upper()}{which[1:]} takes {formatting.duration(time['duration_ns'])}."
     if time["idle_frac"] < SOME:
-        return f"{takes} The GPU works for nearly all of it.", _first_is(actions, summary)
+        return f"{takes} The GPU works for nearly all of it.", _first_is(actions, summary, is_of_step=True)
     longest = max(
         (part for part in time["parts"] if part["is_idle"]), key=lambda part: part["share_frac"], default=None
     )
@@ -187,34 +188,27 @@ def _of_step(entries: Record, actions: Sequence[Record]) -> tuple[str, str] | No
     if longest:
         word = "mostly" if longest["share_frac"] > _MOSTLY * time["idle_frac"] else "longest"
         cause = f", {word} {longest['title'].removeprefix('waiting ')}"
-    lead = f"{takes} The GPU works for {busy} (kernels and copies) and waits for {idle} ({percent(time['idle_frac'])}){cause}."
+    lead = f"{takes} The GPU works for {busy} (kernels and copies) and waits for {idle} ({share}){cause}."
     if not time["n_steps"]:
         return lead, "That includes start-up and warm-up: ncuroof profile --step N measures a later step alone."
     if actions and actions[0]["finding"] is None:
         return lead, "Start there: no change to a kernel is expected to save as much."
-    return lead, _first_is(actions, summary)
+    return lead, _first_is(actions, summary, is_of_step=True)
 
 
-def _first_is(actions: Sequence[Record], summary: Record) -> str:
-    """Return what the first change saves; empty without one."""
+def _first_is(actions: Sequence[Record], summary: Record, *, is_of_step: bool = False) -> str:
+    """Return what the first change saves; after the time of a step, of which time, if not of that. Empty without one."""
     if not actions:
         return ""
     per_work = " of the time per unit of work" if actions[0]["needs_more_work"] else ""
-    return f"The first change below saves {saves(actions[0], whole_time_ns(summary))}{per_work}."
+    of_what = "" if step_ns(summary) or not is_of_step else f" of {whole(summary)}"
+    return f"The first change below saves {saves(actions[0], whole_time_ns(summary))}{per_work}{of_what}."
 
 
-def whole(summary: Record) -> str:
+def step_or_gpu_time(summary: Record) -> str:
     """Return the time that savings are part of: "a step of 13.9 ms", "3.35 ms"; empty where it is not known."""
     whole_ns = whole_time_ns(summary)
     if whole_ns is None:
         return ""
     of_step = "selection" not in summary and step_ns(summary) is not None
     return f"a step of {formatting.duration(whole_ns)}" if of_step else formatting.duration(whole_ns)
-
-
-def percent(share_frac: float) -> str:
-    """Return a share in whole percent: "62 %", "<1 %"; the first screen needs no more."""
-    rounded = round(100 * share_frac)
-    if rounded == 0 and share_frac > 0:
-        return "<1 %"
-    return ">99 %" if rounded == 100 and share_frac < 1 else f"{rounded} %"

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
+from ncuroof import formatting
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.palette import verdict_colours
 from ncuroof.present.texts.answer import SIMULATED, Answer, Instruction, Part, answer
-from ncuroof.present.texts.answer_sentences import percent
 from ncuroof.present.texts.one_kernel import Card, card, is_one_kernel
 
 _FRAME = "max-width:60em;line-height:1.45"
@@ -70,7 +70,7 @@ def _bar(title: str, parts: Sequence[Part]) -> Iterator[str]:
     )
     yield f'<div style="display:flex;max-width:40em">{"".join(pieces)}</div>'
     legend = (
-        f'<span style="color:{_colour(part)}">■</span> {escape(part.name)} {escape(percent(part.share_frac))}'
+        f'<span style="color:{_colour(part)}">■</span> {escape(part.name)} {escape(formatting.percent(part.share_frac))}'
         for part in parts
     )
     yield f"<p>{' &nbsp; '.join(legend)}</p>"

@@ -17,7 +17,6 @@ from ncuroof.present.sentences.actions import most_worth, of_what
 from ncuroof.present.sentences.remarks import doubts_sentence, flip_sentence, to_know_more
 from ncuroof.present.sentences.savings import saves
 from ncuroof.present.sentences.source_lines import first_place
-from ncuroof.present.texts.answer_sentences import percent
 from ncuroof.present.texts.run_summary import KernelLine, is_simulated, kernel_lines, notes, report_names
 
 _LEVELS = ("dram", "l2", "l1", "shared")
@@ -132,11 +131,11 @@ def _of_peak(found: Record, key: str, write: Any) -> str:
     if peak is None:
         return str(write(rate))
     if rate < _LEAST_RATE_FRAC * peak:
-        return percent(rate / peak)
+        return formatting.percent(rate / peak)
     number, unit = write(peak).split(" ", 1)
     own, own_unit = write(rate).split(" ", 1)
     reached = own if own_unit == unit else f"{own} {own_unit}"
-    return f"{reached} of {number} {unit} ({percent(rate / peak)})"
+    return f"{reached} of {number} {unit} ({formatting.percent(rate / peak)})"
 
 
 def _work(kernel: Record) -> Iterator[str]:
@@ -151,7 +150,7 @@ def _work(kernel: Record) -> Iterator[str]:
     point = next((each for each in kernel["points"] if each["precision"] == kernel["dominant_precision"]), None)
     if point is not None and point["intensity_flop_per_byte"] is not None and point["roof_frac"] is not None:
         intensity = formatting.in_operations(formatting.intensity(point["intensity_flop_per_byte"]), point["precision"])
-        yield f"{intensity} at {formatting.label(point['level'])}: {percent(point['roof_frac'])} of the roof there"
+        yield f"{intensity} at {formatting.label(point['level'])}: {formatting.percent(point['roof_frac'])} of the roof there"
 
 
 def _scheduling(kernel: Record) -> Iterator[str]:
@@ -159,11 +158,13 @@ def _scheduling(kernel: Record) -> Iterator[str]:
     occupancy, use = kernel["occupancy"], kernel["utilisation"]
     achieved, possible = occupancy.get("achieved_frac"), occupancy.get("theoretical_frac")
     if achieved is not None:
-        yield f"occupancy {percent(achieved)}" + ("" if possible is None else f" of {percent(possible)}")
+        yield f"occupancy {formatting.percent(achieved)}" + (
+            "" if possible is None else f" of {formatting.percent(possible)}"
+        )
     if use.get("issue") is not None:
-        yield f"issue slots {percent(use['issue'])}"
+        yield f"issue slots {formatting.percent(use['issue'])}"
     if kernel["bandwidth"].get("l1") is None and use.get("l1") is not None:
-        yield f"L1/shared {percent(use['l1'])} busy"
+        yield f"L1/shared {formatting.percent(use['l1'])} busy"
     if occupancy.get("waves") is not None:
         yield f"waves {formatting.quantity(occupancy['waves'], 'count')}"
 

@@ -18,7 +18,6 @@ from ncuroof import formatting
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.palette import verdict_colours
 from ncuroof.present.texts.answer import SIMULATED, Answer, Instruction, Part, answer
-from ncuroof.present.texts.answer_sentences import percent
 from ncuroof.present.texts.layout import (
     LEAST_NAME_WIDTH,
     MOST_WIDTH,
@@ -220,7 +219,11 @@ def _bars(parts: Sequence[Part], width: int) -> Iterator[Text]:
     places = max(width - names - 10, 0)
     for part, mark in zip(parts, (_FULL, _EMPTY), strict=False):
         bar = mark * max(1, round(part.share_frac * places))
-        yield Text(fitted(f"  {part.name:<{names}} {set_cell_size(bar, places)} {percent(part.share_frac):>5}", width))
+        yield Text(
+            fitted(
+                f"  {part.name:<{names}} {set_cell_size(bar, places)} {formatting.percent(part.share_frac):>5}", width
+            )
+        )
 
 
 def _actions(told: Answer, width: int, room: _Room) -> Iterator[Text]:
@@ -314,7 +317,7 @@ def _limits(told: Answer, width: int) -> Iterator[Text]:
     yield heading
     if not told.time:
         yield _stacked(told.limits, width)
-    pieces = (Text(f"{part.name} {percent(part.share_frac)}") for part in told.limits)
+    pieces = (Text(f"{part.name} {formatting.percent(part.share_frac)}") for part in told.limits)
     marks = (Text(f"{_mark(part)} " if part.verdict else "", style=_colour(part)) for part in told.limits)
     yield from _in_rows(map(Text.assemble, marks, pieces), width, gap=2)
 
