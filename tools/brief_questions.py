@@ -85,11 +85,11 @@ def _found(packet: Mapping[str, Any], at: str) -> Any:
         number: Mapping[str, Any] = next((each for each in numbers if each["e"].endswith(f".{quantity}")), {})
         return number.get("t" if is_threshold else "v")
     found: Any = packet
-    for name, place in _STEP.findall(at):
-        try:
+    try:
+        for name, place in _STEP.findall(at):
             found = found[name] if name else found[int(place)]
-        except (KeyError, IndexError):  # left out for space
-            return None
+    except (KeyError, IndexError):  # left out for space
+        return None
     return found
 
 
