@@ -237,7 +237,17 @@ LINES = pl.Schema(
         "frac": pl.Float64(),  # of the kernel's total
         "stall": pl.String(),  # most frequent stall reason, without selected and not selected; null without samples
         "awaits": pl.List(  # lines of results and barriers that its stalled warps wait for, most samples first; else null
-            pl.Struct({"file": pl.String(), "line": pl.Int64(), "callers": pl.String(), "frac": pl.Float64()})
+            pl.Struct(
+                {
+                    "file": pl.String(),
+                    "line": pl.Int64(),
+                    "callers": pl.String(),
+                    "frac": pl.Float64(),
+                    "address_from": pl.Struct(
+                        {"file": pl.String(), "line": pl.Int64()}
+                    ),  # load that gives its address; or null
+                }
+            )
         ),
     }
 )

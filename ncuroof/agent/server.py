@@ -143,7 +143,7 @@ class _Tools:
         ctx: Context[Any, Any],
         budget: Budget = BUDGET_BYTES,
     ) -> CallToolResult:
-        """Source lines of a kernel: those with the most samples, and those that cause its findings.
+        """Source lines of a kernel: those that cost the most, and those that cause its findings.
 
         Empty where the code was built without line information.
         """

@@ -143,7 +143,7 @@ def explain(*, name: str, budget: int) -> str:
 
 
 def lines(files: Workspace, on_progress: Progress, *, report: str, kernel: int, budget: int) -> str:
-    """Return the source lines of a kernel with the most samples, and those of its findings, as far as the budget allows.
+    """Return the source lines of a kernel that cost the most, and those of its findings, as far as the budget allows.
 
     Raises:
         SelectionError: no kernel has the id.
@@ -175,6 +175,7 @@ def _line(of: str, line: Record) -> Document:
         "of": of,
         "at": cut(place(line), _PLACE_BYTES),
         "frac": line["frac"],
+        **({"not_issued_frac": line["not_issued_frac"]} if line.get("not_issued_frac") is not None else {}),
         **({"stall": line["stall"]} if line.get("stall") else {}),
         **({"text": cut(line["text"], _TEXT_BYTES)} if line["text"] else {}),
     }

@@ -191,8 +191,15 @@ def _by_line(entry: Mapping[str, Any], others: Mapping[str, Any]) -> ByLine:
 
 
 def _samples(stalls: Stalls, least: float) -> dict[str, ByLine]:
-    """Return the measures of source lines that count the samples of each stall reason."""
-    return {
+    """Return the measures of source lines that count samples: those of each stall reason, and those without an issue."""
+    not_issued = ByLine(
+        "the samples without an issue",
+        "Samples in a cycle in which the warp's scheduler issued nothing: unlike others, these cost time.",
+        (parse(f"sum({', '.join(stalls.not_issued())})"),),
+        {},
+        least,
+    )
+    return {"not_issued": not_issued} | {
         f"stalls.{reason}": ByLine(
             "the samples of this stall",
             f"Samples that found a warp stalled: {reason}.",

@@ -110,6 +110,10 @@ class Stalls:
         name = self.sampled_names.get(reason, reason)
         return tuple(counter.replace(_REASON, name) for counter in self.sampled_counters)
 
+    def not_issued(self) -> tuple[str, ...]:
+        """Return the counters, one per reason, of samples in which the warp's scheduler issued nothing."""
+        return tuple(f"{self.of_samples(reason)[0]}_not_issued" for reason in self.reasons)
+
 
 @dataclass(frozen=True, slots=True)
 class ByLine:

@@ -17,7 +17,9 @@ from ncuroof.tables import LINES, conform
 _N_LINES = 50
 """Lines kept per kernel and measure, those with the largest values: every other line has less than a fiftieth of the total."""
 
-_SAMPLES, _STALLS = "samples", "stalls."
+_OF_ANY_STALL, _STALLS = ("samples", "not_issued"), "stalls."
+"""Measures that count samples of any stall: their lines wait for what their most frequent stall waits for."""
+
 _SCOREBOARD, _BARRIER = "scoreboard", "barrier"
 """A stall with "scoreboard" in its name waits for the result of an earlier instruction; the stall "barrier" waits at one."""
 
@@ -59,7 +61,7 @@ def measure_lines(reports: Sequence[RawReport], by_line: Mapping[str, ByLine]) -
         .filter(pl.int_range(pl.len()).over("id", "measure") < _N_LINES)
         .join(_stalls(sums).lazy(), on=LINE, how="left", maintain_order="left")
         .with_columns(
-            pl.when(pl.col("measure") == _SAMPLES)
+            pl.when(pl.col("measure").is_in(_OF_ANY_STALL))
             .then("stall")
             .otherwise(pl.col("measure").str.strip_prefix(_STALLS))
             .alias("waits")
@@ -131,7 +133,8 @@ def awaited_lines(instructions: pl.DataFrame, samples: Mapping[str, pl.Expr]) ->
     A sample counts once for each line that it waits for: a warp continues only when the last result has arrived.
 
     Args:
-        instructions: RAW_INSTRUCTIONS of all reports with counters and the kernels' `id`; `awaited` has the nearest first.
+        instructions: RAW_INSTRUCTIONS of all reports with counters and the kernels' `id`; `awaited` and `addressed_by` have the
+            nearest first.
         samples: by stall, the sum of its samples over instructions.
     """
     waiting = instructions.lazy().filter(pl.col("file").is_not_null())
@@ -139,11 +142,18 @@ def awaited_lines(instructions: pl.DataFrame, samples: Mapping[str, pl.Expr]) ->
     by_instruction = waiting.filter(pl.col("awaited").is_not_null()).group_by(
         *LINE, "number", "awaited", maintain_order=True
     )
-    places = instructions.lazy().select(
-        "id",
-        pl.col("number").alias("awaited"),
-        pl.struct(pl.col("file"), pl.col("line")).alias("place"),
-        pl.col("callers").alias("called"),
+    place = pl.struct(pl.col("file"), pl.col("line"))
+    loads = waiting.select("id", pl.col("number").alias("load"), place.alias("address_from"))
+    places = (
+        instructions.lazy()
+        .select(
+            "id",
+            pl.col("number").alias("awaited"),
+            place.alias("place"),
+            pl.col("callers").alias("called"),
+            pl.col("addressed_by").list.first().alias("load"),
+        )
+        .join(loads, on=["id", "load"], how="left", maintain_order="left")
     )
     return (
         by_instruction.agg(value.alias(stall) for stall, value in samples.items())
@@ -151,9 +161,9 @@ def awaited_lines(instructions: pl.DataFrame, samples: Mapping[str, pl.Expr]) ->
         .join(places, on=["id", "awaited"], maintain_order="left")
         .filter(pl.col("place").struct.field("file").is_not_null())
         .unique(["id", "number", "place"], keep="first", maintain_order=True)
-        .pipe(_by_stall, samples, [*LINE, "place", "called"])
+        .pipe(_by_stall, samples, [*LINE, "place", "called", "address_from"])
         .group_by(*LINE, "stall", "place", maintain_order=True)
-        .agg(pl.col("called").first(), pl.col("n").sum())
+        .agg(pl.col("called").first(), pl.col("address_from").drop_nulls().first(), pl.col("n").sum())
         .join(_by_stall(of_line, samples, LINE).rename({"n": "total"}), on=[*LINE, "stall"], maintain_order="left")
         .with_columns((pl.col("n") / pl.col("total")).alias("frac"))
         .filter(pl.col("frac") >= _LEAST_FRAC)
@@ -170,4 +180,10 @@ def _by_stall(table: pl.LazyFrame, samples: Mapping[str, pl.Expr], index: list[s
 
 def _entry() -> pl.Expr:
     place = pl.col("place").struct
-    return pl.struct(place.field("file"), place.field("line"), pl.col("called").alias("callers"), pl.col("frac"))
+    return pl.struct(
+        place.field("file"),
+        place.field("line"),
+        pl.col("called").alias("callers"),
+        pl.col("frac"),
+        pl.col("address_from"),
+    )

@@ -44,6 +44,7 @@ def test_each_instruction_has_its_line_and_its_counters(tmp_path: Path) -> None:
             "number": number,
             "awaited": None,
             "barriers": None,
+            "addressed_by": None,
             "n_loads": None,
             "waits_for_atomic": None,
             "waits_for_copies": None,

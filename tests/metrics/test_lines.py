@@ -150,7 +150,34 @@ LONG, SHORT = (f"smsp__pcsamp_warps_issue_stalled_{kind}_scoreboard" for kind in
 def awaits(measure_name: str, *reports: RawReport) -> dict[int, list[tuple[object, ...]] | None]:
     """Return what each line awaits: file, line, callers and share."""
     found = measure(reports).lines.filter(pl.col("measure") == measure_name).select("line", "awaits")
-    return {line: each and [tuple(place.values()) for place in each] for line, each in found.rows()}
+    known = ("file", "line", "callers", "frac")
+    return {line: each and [tuple(place[key] for key in known) for place in each] for line, each in found.rows()}
+
+
+def test_an_awaited_load_is_told_with_the_line_that_loads_its_address() -> None:
+    found = report(
+        {"line": 1, "number": 0},
+        {"line": 2, "number": 1, "file": None},
+        {"line": 3, "number": 2, "addressed_by": [0, 1]},
+        {"line": 4, "number": 3, "addressed_by": [1]},
+        {"line": 5, "number": 4},
+        {"line": 9, "number": 5, LONG: 90, "awaited": [2, 3, 4]},
+    )
+    (awaited,) = measure([found]).lines.filter(pl.col("measure") == "stalls.long_scoreboard")["awaits"].to_list()
+    assert [(each["line"], each["address_from"]) for each in awaited] == [
+        (3, {"file": "a.cu", "line": 1}),
+        (4, None),  # of a line that is not known
+        (5, None),
+    ]
+
+
+def test_samples_without_an_issue_are_those_of_all_reasons() -> None:
+    found = report(
+        {"line": 1, LONG: 70, f"{LONG}_not_issued": 10, f"{SHORT}_not_issued": 20},
+        {"line": 2, LONG: 30, f"{LONG}_not_issued": 70},
+        {"line": 3, LONG: 30},
+    )
+    assert lines("not_issued", found) == [(0, 2, 70.0, 0.7), (0, 1, 30.0, 0.3)]
 
 
 def test_a_line_awaits_the_lines_of_what_its_instructions_wait_for() -> None:

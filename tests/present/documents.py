@@ -41,7 +41,9 @@ LINE = {
     "line": 7,
     "text": "x[i] = y[j];",
     "callers": [{"file": "b.cu", "line": 9}],
-    "awaits": [{"file": "a.cu", "line": 5, "callers": [{"file": "b.cu", "line": 8}], "frac": 0.9}],
+    "awaits": [
+        {"file": "a.cu", "line": 5, "callers": [{"file": "b.cu", "line": 8}], "frac": 0.9, "address_from": None}
+    ],
     "value": 700.0,
     "frac": 0.7,
 }
@@ -190,7 +192,7 @@ _KERNEL = {
             "waste": {"l1": {"bytes": 6e6, "frac": 0.75}, "dram": {"bytes": 1.5e6, "frac": 0.25}},
         }
     ],
-    "lines": [{**LINE, "stall": "wait"}],
+    "lines": [{**LINE, "stall": "wait", "not_issued_frac": 0.8}],
     "min_time_ns": 80_000.0,
     "min_time_frac": 0.8,
     "min_time_by": None,
@@ -446,9 +448,15 @@ def hostile_document():
     ]
     for each, name in zip(kernels, HOSTILE, strict=True):
         called = [{"file": name + ".", "line": 1}]
-        awaited = {"file": name + "!", "line": 1, "callers": called, "frac": 1.0}
+        awaited = {
+            "file": name + "!",
+            "line": 1,
+            "callers": called,
+            "frac": 1.0,
+            "address_from": {"file": name, "line": 2},
+        }
         line = {**LINE, "file": name, "text": name, "callers": called, "awaits": [awaited]}
-        each["lines"] = [{**line, "stall": "wait"}]
+        each["lines"] = [{**line, "stall": "wait", "not_issued_frac": None}]
         each["findings"][0]["where"] = {"measure": "samples", "of": "the samples", "lines": [line]}
     source = document()["sources"][0] | {"file": HOSTILE[0], "command_line": HOSTILE[1], "damage": HOSTILE[0]}
     device = document()["devices"][0] | {"name": HOSTILE[0], "profile": HOSTILE[2]}

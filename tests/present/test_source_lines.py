@@ -7,7 +7,15 @@ import pytest
 import ncuroof
 from ncuroof.metrics import load_catalogue
 from ncuroof.present import render
-from ncuroof.present.sentences.source_lines import first_place, place, sampled_lines, waits_for, where, where_sentence
+from ncuroof.present.sentences.source_lines import (
+    cost,
+    first_place,
+    place,
+    sampled_lines,
+    waits_for,
+    where,
+    where_sentence,
+)
 from tests.support.lined import lined_report
 
 CATALOGUE = load_catalogue()
@@ -86,8 +94,8 @@ def test_an_inlined_line_is_told_with_the_files_that_called_it() -> None:
 
 
 def test_a_line_is_told_with_those_that_its_warps_wait_for() -> None:
-    load = {"file": "a.cu", "line": 3, "callers": None, "frac": 1.0}
-    copy = {"file": "copy.h", "line": 12, "callers": "a.cu:4", "frac": 0.5}
+    load = {"file": "a.cu", "line": 3, "callers": None, "frac": 1.0, "address_from": None}
+    copy = {"file": "copy.h", "line": 12, "callers": "a.cu:4", "frac": 0.5, "address_from": None}
     found = where([row("samples", 7, 0.5, awaits=[load, copy])], ("samples",), CATALOGUE)
     assert where_sentence(found) == "a.cu:7 (50.0 %, waits for :3 and copy.h:12, called at a.cu:4) of the samples"
     assert first_place(found) == "a.cu:7 waits for :3"
@@ -96,7 +104,7 @@ def test_a_line_is_told_with_those_that_its_warps_wait_for() -> None:
 
 
 def test_a_line_that_waits_for_itself_names_no_other() -> None:
-    load = {"file": "a.cu", "line": 7, "callers": None, "frac": 1.0}
+    load = {"file": "a.cu", "line": 7, "callers": None, "frac": 1.0, "address_from": None}
     found = where([row("samples", 7, 0.5, awaits=[load])], ("samples",), CATALOGUE)
     assert where_sentence(found) == "a.cu:7 (50.0 %, waits for the same line) of the samples"
     assert first_place(found) == "a.cu:7"
@@ -116,6 +124,35 @@ def test_samples_are_told_with_what_is_waited_for() -> None:
     assert (line["line"], line["frac"], line["stall"]) == (3, 0.5, "wait")
 
 
+def test_lines_are_ranked_by_samples_without_an_issue_where_these_were_taken() -> None:
+    """A line at which warps wait while others issue costs no time, however many samples it has."""
+    rows = [row("samples", 1, 0.6), row("samples", 2, 0.3), row("samples", 3, 0.1)]
+    lines = sampled_lines([*rows, row("not_issued", 2, 0.9), row("not_issued", 1, 0.1)])
+    assert [(line["line"], line["frac"], line["not_issued_frac"]) for line in lines] == [
+        (2, 0.3, 0.9), (1, 0.6, 0.1), (3, 0.1, 0.0),
+    ]  # fmt: skip
+    assert [cost(line) for line in lines] == [0.9, 0.1, 0.0]
+    assert [(line["line"], line["not_issued_frac"], cost(line)) for line in sampled_lines(rows)] == [
+        (1, None, 0.6), (2, None, 0.3), (3, None, 0.1),
+    ]  # fmt: skip
+
+
+def test_an_awaited_line_is_told_with_the_line_that_loads_its_address() -> None:
+    def waiting(awaited: int, address_from: int) -> dict[str, object]:
+        load = {"file": "a.cu", "line": awaited, "callers": None, "frac": 1.0}
+        return row("samples", 9, 0.5, awaits=[load | {"address_from": {"file": "a.cu", "line": address_from}}])
+
+    found = where([waiting(5, 3)], ("samples",), CATALOGUE)
+    assert where_sentence(found) == "a.cu:9 (50.0 %, waits for :5 (at an address that :3 loads)) of the samples"
+    assert first_place(found) == "a.cu:9 waits for :5 through :3"
+    found = where([waiting(5, 5)], ("samples",), CATALOGUE)
+    assert first_place(found) == "a.cu:9 waits for :5"
+    assert "waits for :5 (at an address that it loads itself, one iteration before)" in where_sentence(found)
+    assert "waits for :5 (at an address that the same line loads)" in where_sentence(
+        where([waiting(5, 9)], ("samples",), CATALOGUE)
+    )
+
+
 def test_the_ten_lines_with_most_samples_are_told() -> None:
     lines = sampled_lines([row("samples", line, 0.05) for line in range(1, 15)])
     assert [line["line"] for line in lines] == list(range(1, 11))
@@ -133,7 +170,7 @@ def test_a_report_tells_where_its_findings_are(tmp_path: Path) -> None:
         (4, "x[threadIdx.x] = outer(x[n], x, n) * 2;", [], 0.4, "long_scoreboard"),
     ]
     called = [{"file": "inlined.h", "line": 8}, {"file": "inlined.cu", "line": 4}]
-    load = {"file": "inlined.h", "line": 4, "callers": called, "frac": 1.0}
+    load = {"file": "inlined.h", "line": 4, "callers": called, "frac": 1.0, "address_from": None}
     assert [line["awaits"] for line in kernel["lines"]] == [[load], []]
     (stall,) = [finding for finding in kernel["findings"] if finding["id"] == "serial_loads"]  # one is under way
     assert stall["where"]["of"] == "the samples of this stall"

@@ -40,6 +40,9 @@ from tests.support.report_writer import write_report
 
 Document = dict[str, Any]
 
+_CHASE = Path(__file__).parents[2] / "fixtures" / "h200" / "pointer_chase-to-divergent.full.ncu-repz"
+"""A recording with a kernel that loads at addresses which it loads."""
+
 MENDED = demo.REPORT.with_name("h200-training-step-mended.ncu-rep")
 CALIBRATION = Calibration(
     gpu="NVIDIA H200",
@@ -79,6 +82,7 @@ def documents(folder: Path) -> Mapping[str, list[Document]]:
         run.select(count=2).to_dict(),
         ncuroof.read(_with_operators(folder)).analyse().to_dict(),
         ncuroof.read(_lined(folder)).analyse().to_dict(),
+        ncuroof.read(_CHASE).analyse().to_dict(),
         Reports((raw_report({}),)).analyse().to_dict(),
         comparison_document(compared, judge([parse_gate("time:+5%")], compared)),
         comparison_document(by_line),

@@ -9,9 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 
 from ncuroof.ingest.code import sass
 
-_ALWAYS = 7
-"""The predicate PT, not negated: always true."""
-
 _BY_UNIFORM_PREDICATE = 0x547
 """Full opcode of a branch by a predicate of the whole warp (BRA.U UP0, …)."""
 
@@ -30,11 +27,11 @@ def branch_offset(low: int, high: int, compute_capability: int) -> int:
 
 def goes_on(low: int, high: int) -> bool:
     """Return whether execution can continue at the next instruction. Calls are assumed to return."""
-    opcode, is_predicated = low & sass.OPCODE, low >> 12 & 15 != _ALWAYS
+    opcode, is_predicated = low & sass.OPCODE, low >> 12 & 15 != sass.ALWAYS
     if opcode == sass.BRANCH:
         by_lanes = low >> 32 & 2  # BRA.DIV and BRA.CONV ask whether lanes have parted
         by_warp = low & sass.FULL_OPCODE == _BY_UNIFORM_PREDICATE
-        return is_predicated or bool(by_lanes) or by_warp or high >> 23 & 15 != _ALWAYS
+        return is_predicated or bool(by_lanes) or by_warp or high >> 23 & 15 != sass.ALWAYS
     return is_predicated or opcode not in (sass.EXIT, sass.RETURN)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
 from typing import Any
@@ -192,11 +192,15 @@ def _of_kernel(
     addresses = sorted(places or waiting)
     awaited = _looked_up(loaded.awaited_by, _SCOREBOARD, addresses, values) if places else {}
     barriers = _looked_up(loaded.barriers_before, _BARRIER, addresses, values) if places else {}
+    addressed = _found(
+        loaded.addressed_by, addresses, {addresses[each] for found in awaited.values() for each in found}
+    )
     cells = [
         (
             number,
             awaited.get(number),
             barriers.get(number),
+            addressed.get(number),
             (loaded.loads_in_flight(address) or None) if address in waiting else None,
             loaded.waits_for_atomic(address) if address in waiting else None,
             loaded.waits_for_copies(address) if address in waiting else None,
@@ -236,9 +240,15 @@ def _looked_up(
         addresses: the addresses of the instructions, in ascending order.
         values: values by address, by counter.
     """
+    return _found(
+        find, addresses, _where_most(by_address for counter, by_address in values.items() if stall in counter)
+    )
+
+
+def _found(find: Callable[[int], list[int]], addresses: Sequence[int], wanted: Collection[int]) -> dict[int, list[int]]:
+    """Return the numbers of the instructions that `find` returns the addresses of, by number of each `wanted` instruction."""
     numbers = {address: number for number, address in enumerate(addresses)}
-    waiting = _where_most(by_address for counter, by_address in values.items() if stall in counter)
-    found = ((numbers[address], find(address)) for address in waiting)
+    found = ((numbers[address], find(address)) for address in sorted(wanted))
     return {number: [numbers[each] for each in before if each in numbers] for number, before in found if before}
 
 
@@ -340,6 +350,11 @@ class LoadedCode:
         """Return the addresses of the barriers at which warps sampled at `address` can be waiting; empty if not known."""
         scoreboards, number, start = self._scoreboards(address)
         return [start + INSTRUCTION_BYTES * each for each in scoreboards.barriers_before(number)]
+
+    def addressed_by(self, address: int) -> list[int]:
+        """Return the addresses of the loads from whose results the address of the load at `address` is computed, nearest first."""
+        scoreboards, number, start = self._scoreboards(address)
+        return [start + INSTRUCTION_BYTES * each for each in scoreboards.addressed_by(number)]
 
     def loads_in_flight(self, address: int) -> int:
         """Return how many loads are in flight at an address where a load is waited for; 0 if none is, or if not known."""

@@ -20,9 +20,9 @@ _WORDS = struct.Struct("<QQ")
 OPCODE, FULL_OPCODE = 0x1FF, 0xFFF
 """Masks of the lowest bits: the opcode, and the opcode with the form of its operands."""
 
-PREDICATE_BIT, NEVER = 12, 0xF
-"""Lowest of the four bits with an instruction's predicate, and the predicate !PT: the instruction is never executed, as some LDS
-that nvcc puts before LDGSTS are not."""
+PREDICATE_BIT, ALWAYS, NEVER = 12, 0x7, 0xF
+"""Lowest of the four bits with an instruction's predicate, and the predicates PT and !PT: the instruction is always executed, or
+never, as some LDS that nvcc puts before LDGSTS."""
 
 REGISTER_BYTE = 9
 """Byte of an instruction with the special register that it reads; in MUFU, with the function."""

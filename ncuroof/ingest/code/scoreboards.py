@@ -17,6 +17,7 @@ from itertools import islice
 
 from ncuroof.ingest.code import sass
 from ncuroof.ingest.code.control_flow import branch_offset, goes_on
+from ncuroof.ingest.code.registers import loads_of_address
 
 _N_SCOREBOARDS = 6
 _MOST_BRANCHES = 64
@@ -79,6 +80,17 @@ class Scoreboards:
             return 0
         return max(1, self._n_loads[number])
 
+    def addressed_by(self, number: int) -> list[int]:
+        """Return the numbers of the loads from whose results the address of a load is computed, nearest first; empty if not known.
+
+        For a load in a loop, these are loads of that loop: the others are made once, and cost little.
+        """
+        if not 0 <= number < len(self._words):
+            return []
+        found = loads_of_address(self._words, self._before, number, self._steps)
+        is_in_loop = bool(found) and self._can_precede(number, number)
+        return [each for each in found if not is_in_loop or self._can_precede(number, each)]
+
     def waits_for_atomic(self, number: int) -> bool | None:
         """Return whether an instruction waits for the result of a global atomic; None if it is not known what it waits for."""
         awaited = self.awaited_by(number)
@@ -125,6 +137,10 @@ class Scoreboards:
                 yield from self._search(number, self._counts(board), self._waits_on(board))
         if not mask and number and self._opcode(number - 1) == sass.WAIT_FOR_COPIES:
             yield from self._search(number - 1, self._is(sass.ASYNC_COPY), self._is(sass.WAIT_FOR_COPIES))
+
+    def _can_precede(self, number: int, other: int) -> bool:
+        """Return whether an instruction can be executed before another one."""
+        return next(self._search(other, number.__eq__, number.__eq__), None) is not None
 
     def _search(
         self, start: int, is_found: Callable[[int], bool], is_end: Callable[[int], bool]

@@ -219,6 +219,7 @@ def _line(line: Record) -> Document:
     return {
         "at": cut(f"{line['file']}:{line['line']}", _PLACE_BYTES),
         "samples_frac": line["frac"],
+        **({} if line["not_issued_frac"] is None else {"not_issued_frac": line["not_issued_frac"]}),
         "stall": line["stall"],
     }
 

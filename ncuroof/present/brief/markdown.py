@@ -141,10 +141,10 @@ def _details(kernel: Record) -> Iterator[str]:
         yield f"  - not known: {', '.join(kernel['missing'])}" + (f" and {more} more" if more else "")
     if kernel.get("lines"):
         lines = (
-            f"{_span(each['at'])} {formatting.share(each['samples_frac'])} {each['stall'] or ''}"
+            f"{_span(each['at'])} {formatting.share(each.get('not_issued_frac', each['samples_frac']))} {each['stall'] or ''}"
             for each in kernel["lines"]
         )
-        yield f"  - samples: {'; '.join(map(str.rstrip, lines))}"
+        yield f"  - lines that cost the most: {'; '.join(map(str.rstrip, lines))}"
     if kernel.get("numbers"):
         yield f"  - {'; '.join(map(_evidence, kernel['numbers']))}"
     if "vendor_verdict" in kernel:

@@ -30,7 +30,7 @@ from ncuroof.present.sentences.actions import of_what
 from ncuroof.present.sentences.collect_options import collect_options
 from ncuroof.present.sentences.remarks import flip_sentence
 from ncuroof.present.sentences.savings import saves
-from ncuroof.present.sentences.source_lines import line_text, place, waits_for, where_sentence
+from ncuroof.present.sentences.source_lines import cost, line_text, place, waits_for, where_sentence
 
 SECTIONS = (
     ("facts", "Launch", "facts", ()),
@@ -38,7 +38,7 @@ SECTIONS = (
     ("stalls", "What warps wait for (stall reasons)", "bars", ()),
     (
         "lines",
-        "Source lines with the most samples",
+        "Source lines that cost the most",
         "table",
         ("share", "line", "mostly waiting for", "samples"),
     ),
@@ -263,7 +263,7 @@ class KernelDetails:
     def _lines(self, lines: Iterable[Record]) -> list[list[Cell]]:
         rows: list[list[Cell]] = [
             [
-                formatting.share(line["frac"]),
+                formatting.share(cost(line)),
                 self._texts.add(": ".join(filter(None, (place(line), line_text(line))))),
                 self._texts.add(" for ".join(filter(None, (formatting.label(line["stall"]), waits_for(line))))),
                 formatting.quantity(line["value"], "count"),

@@ -8,7 +8,7 @@ from ncuroof import formatting
 from ncuroof.metrics import Catalogue
 from ncuroof.present.analysed import Document, Record
 
-_SAMPLES = "samples"
+_SAMPLES, _NOT_ISSUED = "samples", "not_issued"
 _N_SAMPLED = 10
 _LEAST_FRAC = 0.1
 _N_LINES = 3
@@ -18,14 +18,36 @@ _N_CALLERS = 3
 _HEADERS = (".h", ".hpp", ".inl")
 
 
-def sampled_lines(rows: Iterable[Record]) -> list[Document]:
-    """Return the ten lines of a kernel with the most samples: place, share of the samples, and most frequent stall reason.
+def sampled_lines(rows: Sequence[Record]) -> list[Document]:
+    """Return the ten lines of a kernel that cost the most: place, shares of the samples, and most frequent stall reason.
+
+    These are the lines with the most samples in which nothing was issued: what waits while other warps issue costs no time. Where
+    such samples were not taken, they are the lines with the most samples.
 
     Args:
         rows: of LINES, for one kernel.
     """
-    found = [{**_entry(row), "stall": row["stall"]} for row in rows if row["measure"] == _SAMPLES]
-    return found[:_N_SAMPLED]
+    not_issued = {_key(row): row["frac"] for row in rows if row["measure"] == _NOT_ISSUED}
+    lines = [
+        {
+            **_entry(row),
+            "stall": row["stall"],
+            "not_issued_frac": not_issued.get(_key(row), 0.0) if not_issued else None,
+        }
+        for row in rows
+        if row["measure"] == _SAMPLES
+    ]
+    return sorted(lines, key=cost, reverse=True)[:_N_SAMPLED]
+
+
+def cost(line: Record) -> float:
+    """Return a line's share of what the lines of a kernel are ranked by: of the samples without an issue, else of all."""
+    found: float = line["frac"] if line["not_issued_frac"] is None else line["not_issued_frac"]
+    return found
+
+
+def _key(row: Record) -> tuple[object, ...]:
+    return row["file"], row["line"], row["text"]
 
 
 def where(rows: Sequence[Record], measures: Iterable[str], catalogue: Catalogue) -> Document | None:
@@ -72,9 +94,19 @@ def place(line: Record) -> str:
 def waits_for(line: Record) -> str:
     """Return what warps at a line of the document wait for: ":80 and copy.h:12, called at gemm.cu:81"; empty where not known.
 
-    An awaited line in the same file is written without the file's name.
+    An awaited line in the same file is written without the file's name. One whose address is loaded, too, is followed by the line
+    of that load: ":80 (at an address that :78 loads)".
     """
-    return " and ".join(_seen_from(line, each, place(each)) for each in line["awaits"])
+    return " and ".join(f"{_seen_from(line, each, place(each))}{_at_address(line, each)}" for each in line["awaits"])
+
+
+def _at_address(line: Record, awaited: Record) -> str:
+    source = awaited["address_from"]
+    if not source:
+        return ""
+    if _is_same(awaited, source):
+        return " (at an address that it loads itself, one iteration before)"
+    return f" (at an address that {_seen_from(line, source, position(source))} loads)"
 
 
 def where_sentence(found: Record | None) -> str:
@@ -93,6 +125,7 @@ def line_text(line: Record) -> str:
 def first_place(found: Record | None) -> str:
     """Return the first line of a finding's `where` that can be changed, and a line that it waits for: "gemm.cu:84 waits for :80".
 
+    Where the address of what it waits for is loaded by another line, this is named, too: "gemm.cu:84 waits for :80 through :78".
     A header may be a library's, so a line in one follows the place of its call: "gemm.cu:84 (barrier.h:654)". A line of Julia's own
     packages does so, too, and is left out where no call is known.
     """
@@ -101,13 +134,18 @@ def first_place(found: Record | None) -> str:
 
 def _changeable_place(line: Record) -> str:
     awaited = line["awaits"][0] if line["awaits"] and not _is_same(line, line["awaits"][0]) else None
-    waits = f" waits for {_seen_from(line, awaited, position(awaited))}" if awaited else ""
+    waits = f" waits for {_seen_from(line, awaited, position(awaited))}{_through(line, awaited)}" if awaited else ""
     is_of_julia = _is_of_julia(line)
     calls = (caller for caller in line["callers"] if not _is_header(caller) and not _is_of_julia(caller))
     call = next(calls, None) if is_of_julia or _is_header(line) else None
     if call:
         return f"{position(call)} ({position(line)}{waits})"
     return "" if is_of_julia else f"{position(line)}{waits}"
+
+
+def _through(line: Record, awaited: Record) -> str:
+    source = awaited["address_from"]
+    return f" through {_seen_from(line, source, position(source))}" if source and not _is_same(awaited, source) else ""
 
 
 def _is_header(line: Record) -> bool:
