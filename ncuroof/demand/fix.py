@@ -44,7 +44,7 @@ class Fix:
         idle: share of the duration in which SMs idle that goes.
         work: share of all work that goes.
         launch: share of the whole launch that goes, with its overhead.
-        removed: what `removes` names, in words, in the order in which it is written.
+        removed: what `removes` names, in words, in the order in which it is written, each with the quantities of its share.
         is_open: how much of the unit's work can go is not known: `removes` is what certainly does not stay for other reasons.
         is_per_work: what is saved is per unit of work: more work per launch, so that launch overhead is spread over more.
     """
@@ -57,7 +57,7 @@ class Fix:
     idle: Amount | None = None
     work: Amount | None = None
     launch: Amount | None = None
-    removed: tuple[str, ...] = ()
+    removed: tuple[tuple[str, tuple[str, ...]], ...] = ()
     is_open: bool = False
     is_per_work: bool = False
 
@@ -98,7 +98,10 @@ def read_fix(entry: Mapping[str, Any]) -> Fix | None:
             resource: parse(text) for name, text in entry.get("adds", {}).items() for resource in group(name).resources
         },
         **{name: _amount(entry[name]) for name in EFFECTS if name in entry},
-        removed=tuple(group(name).label for name in entry.get("removes", {})),
+        removed=tuple(
+            (group(name).label, tuple(sorted(_amount(amount).most.quantities)))
+            for name, amount in entry.get("removes", {}).items()
+        ),
         is_open=entry.get("is_open", False),
         is_per_work=entry.get("needs_more_work", False),
     )

@@ -34,6 +34,10 @@ _NEED, _EVEN, _EXPECTED, _EXPOSED = "demand.{}", "demand_if_even.{}", "expected_
 """Per resource, as shares of the duration: the demand while SMs idle as they do; if they did not; at the share of the peak that
 is reached; and the time e."""
 
+_FEW_WAITS = 0.1
+"""Share of the warps' time below which they hardly wait for a resource (a choice): asynchronous copies on an A100 were waited for
+in 0.0001 of it, and with half the lookups for them the kernel took as long."""
+
 _NEAR = 0.8
 """From this share of the busiest resource's time on, a resource counts as a limit, the more the nearer it is (a choice)."""
 
@@ -94,16 +98,32 @@ def _expected(name: str, resource: Resource) -> pl.Expr:
 def _exposed(name: str, resource: Resource, known: frozenset[str]) -> pl.Expr:
     """Return for how long warps use a resource or wait for it at most; all of the working time where that is not known."""
     need, working = pl.col(_NEED.format(name)), pl.col(_WORKING)
-    reasons = [f"stalls.{reason}" for reason in resource.stalls if f"stalls.{reason}" in known]
-    waits = sum_of_known([pl.col(reason) for reason in reasons]).clip(0, 1) if reasons else pl.lit(None, pl.Float64)
-    share = pl.max_horizontal(waits.fill_null(1.0), _nearness(name, resource).fill_null(1.0))
+    share = pl.max_horizontal(_waits(resource, known).fill_null(1.0), _nearness(name, resource, known).fill_null(1.0))
     return (need + (working - need) * share).fill_null(working)
 
 
-def _nearness(name: str, resource: Resource) -> pl.Expr:
-    """Return how near a resource, or what passes its work on, is to being the limit: 0 up to _NEAR, 1 where it is."""
+def _waits(resource: Resource, known: frozenset[str]) -> pl.Expr:
+    """Return the share of the warps' time for which they wait for a resource; null where that is not known."""
+    reasons = [f"stalls.{reason}" for reason in resource.stalls if f"stalls.{reason}" in known]
+    return sum_of_known([pl.col(reason) for reason in reasons]).clip(0, 1) if reasons else pl.lit(None, pl.Float64)
+
+
+def _awaited(resource: Resource, known: frozenset[str]) -> pl.Expr:
+    """Return how far warps wait for a resource: 0 where none does, 1 where many do, and for pipes, which need no waiting."""
+    if set(resource.sides) != {"memory"}:
+        return pl.lit(1.0)
+    return (_waits(resource, known) / _FEW_WAITS).fill_null(1.0).clip(0, 1)
+
+
+def _nearness(name: str, resource: Resource, known: frozenset[str]) -> pl.Expr:
+    """Return how near a resource, or what passes its work on, is to being the limit: 0 up to _NEAR, 1 where it is.
+
+    Where hardly any warps wait for it, it has to be busy for nearly all of the working time: that it is the busiest of idle
+    resources does not make it the limit.
+    """
     need = pl.max_horizontal(_NEED.format(each) for each in (name, *resource.fed_by))
-    return ((need / pl.col(_BUSIEST) - _NEAR) / (1 - _NEAR)).fill_nan(0.0).clip(0, 1)
+    whole = pl.when(_awaited(resource, known) < 1).then(pl.col(_WORKING)).otherwise(pl.col(_BUSIEST))
+    return ((need / whole - _NEAR) / (1 - _NEAR)).fill_nan(0.0).clip(0, 1)
 
 
 def gain(fix: Fix, known: frozenset[str]) -> pl.Expr:
@@ -253,9 +273,12 @@ class _Left:
         if not self._is_likely:
             return exposed
         is_limit = (pl.col(_BUSIEST) / (_BUSY * pl.col(_WORKING))).fill_nan(0.0).clip(0, 1)
-        nearness = (_nearness(name, load_model().resources[name]) * is_limit).fill_null(0.0)
+        resource = load_model().resources[name]
+        nearness = (_nearness(name, resource, self._known) * is_limit).fill_null(0.0)
         share = self._expectation["waiting"]
-        return need + (exposed - need) * (share + (1 - share) * nearness)
+        # What nobody waits for is done beside other work, and its time does not go with it.
+        awaited = _awaited(resource, self._known)
+        return (need + (exposed - need) * (share + (1 - share) * nearness)) * pl.max_horizontal(awaited, nearness)
 
     def _share(self, amount: Amount) -> pl.Expr:
         most = _value(amount.most, self._known).clip(0, 1)

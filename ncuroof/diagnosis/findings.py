@@ -28,6 +28,9 @@ _PLACES = {Rank.OVERRIDES: 0, Rank.FIRST: 1, Rank.CAUSE: 3, Rank.GENERAL: 4}
 _BESIDE = "verdict_beside"
 """The verdict on the other side of a threshold that a kernel is near."""
 
+_BUSY = (Verdict.MEMORY.value, Verdict.COMPUTE.value, Verdict.BALANCED.value)
+"""The verdicts on kernels with a busy unit."""
+
 _NAMES_LIMITER = 2
 """Place of the cause that names a latency-bound kernel's limiter, where it is not known what that saves: before the others."""
 
@@ -273,7 +276,10 @@ def _with_savings(found: pl.LazyFrame, finding: Finding, known: frozenset[str]) 
 
 
 def _rank(finding: Finding, rules: Rules) -> pl.Expr:
-    """Return the rank: overrides the rest, stands first, names a latency-bound kernel's limiter, another cause, or general."""
+    """Return the rank: overrides the rest, stands first, names a latency-bound kernel's limiter, another cause, or general.
+
+    What gives idle SMs work is no cause of a busy unit: there it is general.
+    """
     rank = Rank.FIRST if finding.removes_launch and finding.rank is not Rank.OVERRIDES else finding.rank
     if rank in {Rank.OVERRIDES, Rank.FIRST}:
         return pl.lit(_PLACES[rank], pl.Int32)
@@ -282,7 +288,10 @@ def _rank(finding: Finding, rules: Rules) -> pl.Expr:
     limiters = _reasons(finding) if _STALL in names else sorted(names)
     is_unknown = pl.col("expected_frac").is_null()
     names_limiter = (pl.col("verdict") == Verdict.LATENCY.value) & pl.col("limiter").is_in(limiters) & is_unknown
-    return pl.when(names_limiter).then(_NAMES_LIMITER).otherwise(_PLACES[rank]).cast(pl.Int32)
+    fills_idle_sms = finding.fix is not None and finding.fix.idle is not None
+    is_beside = pl.col("verdict").is_in(_BUSY) & pl.lit(fills_idle_sms)
+    place = pl.when(is_beside).then(_PLACES[Rank.GENERAL]).otherwise(_PLACES[rank])
+    return pl.when(names_limiter).then(_NAMES_LIMITER).otherwise(place).cast(pl.Int32)
 
 
 def _is_undecided() -> pl.Expr:

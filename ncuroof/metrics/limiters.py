@@ -62,8 +62,9 @@ def with_limiters(kernels: pl.DataFrame, catalogue: Catalogue) -> pl.DataFrame:
     """Add `limiter.<side>`: the resource of each side's busiest counter, with corrections on the memory side.
 
     DRAM: it is busier than all Speed of Light units, which do not include it on chips that share the CPU's memory. Shared memory:
-    it makes most of a busiest L1 data stage, or was not counted apart from L1 and warps wait mostly for its queue. L1: a part of it
-    without a counter is saturated, and what SMs send to L2 is not the limit. L2: in place of system memory on chips that share the
+    it makes most of a busiest L1 data stage, or was not counted apart from L1 and warps wait mostly for its queue. L1: its data
+    stage or its path to L2 is busier at its own peak than all counters say, or a part of it that the report does not list is
+    saturated, and what SMs send to L2 is not the limit. L2: that is the limit; or in place of system memory on chips that share the
     CPU's memory, where all fills of L2 come from there.
     """
     columns = []
@@ -74,16 +75,20 @@ def with_limiters(kernels: pl.DataFrame, catalogue: Catalogue) -> pl.DataFrame:
         }
         columns.append(busiest.replace_strict(resource_by_counter, return_dtype=pl.String).alias(f"limiter.{side}"))
     kernels = kernels.with_columns(columns)
-    is_l1 = (pl.col("utilisation.l1_beyond") > pl.col("utilisation.memory")) & (
-        pl.col("access.l2_input_share") >= SENDS
-    ).fill_null(value=False).not_()
+    sends = (pl.col("access.l2_input_share") >= SENDS).fill_null(value=False)
+    is_l1 = (pl.col("utilisation.l1_beyond") > pl.col("utilisation.memory")).fill_null(value=False) & ~sends
     most, dram = pl.col("utilisation.memory_side"), pl.col("utilisation.dram")
     is_dram = (most > pl.col("utilisation.memory")) & (dram >= most)
     is_fill = (pl.col("limiter.memory") == "system_memory") & (pl.col("device.shares_memory") > 0)
-    is_data_stage = pl.col("limiter.memory_counter").str.contains("l1tex__data_(bank|pipe)")
+    is_data_stage = _is_most("utilisation.l1_data") | pl.col("limiter.memory_counter").str.contains(
+        "l1tex__data_(bank|pipe)"
+    )
+    is_l1 |= _is_most("utilisation.l1_data") | (_is_most("utilisation.l1_to_l2") & ~sends)
     return kernels.with_columns(
         pl.when(is_dram)
         .then(pl.lit("dram"))
+        .when(_is_most("utilisation.l1_to_l2") & sends)
+        .then(pl.lit("l2"))
         .when(is_data_stage & (pl.col("access.shared_wavefront_share") > 0.5))
         .then(pl.lit("shared"))
         .when((is_l1 | (pl.col("limiter.memory") == "l1")) & _waits_for_shared_memory())
@@ -93,6 +98,12 @@ def with_limiters(kernels: pl.DataFrame, catalogue: Catalogue) -> pl.DataFrame:
         .otherwise(pl.when(is_fill).then(pl.lit("l2")).otherwise("limiter.memory"))
         .alias("limiter.memory")
     )
+
+
+def _is_most(unit: str) -> pl.Expr:
+    """Return whether a unit is the busiest of the memory side, and busier than the busiest counter of Speed of Light."""
+    busy = pl.col(unit)
+    return ((busy > pl.col("utilisation.memory")) & (busy >= pl.col("utilisation.memory_side"))).fill_null(value=False)
 
 
 def _waits_for_shared_memory() -> pl.Expr:

@@ -42,6 +42,9 @@ GENERIC = (
 _TELLING = r"(cutlass_\w+|\w*[Ff]unctor\w*|\w+_kernel_cuda|\w*(?:Mean|Sum|Max|Min|Norm|Arg)\w*Ops|\w+_functor)"
 
 
+_OF_THRUST = r"\bcuda_cub::__(\w+)::functor\b"
+"""What Thrust's own functor does: `cuda_cub::__uninitialized_copy::functor<…>`."""
+
 _OF_LAMBDA = r"(\w+)(?:<[^<>()]*>)?\([^()]*\)::[\[{]lambda"
 """The function whose lambda an elementwise kernel of PyTorch runs: `at::native::GeluCUDAKernelImpl(…)::[lambda() (instance 2)]`."""
 
@@ -59,7 +62,7 @@ def short_name(function: pl.Expr, demangled: pl.Expr) -> pl.Expr:
 
     That is a template argument, "Kernel2<cutlass_80_gemm_f16>", or else, of a function called `kernel`, the namespace.
     """
-    telling = demangled.str.extract(ascii_classes(_TELLING))
+    telling = pl.coalesce(demangled.str.extract(ascii_classes(pattern)) for pattern in (_OF_THRUST, _TELLING))
     of_lambda = pl.when(matches(function, _WITH_LAMBDA)).then(demangled.str.extract(ascii_classes(_OF_LAMBDA)))
     argument = pl.coalesce(telling, of_lambda, demangled.str.extract(ascii_classes(_CLASS)))
     named = demangled.str.replace_all(UNNAMED.pattern, "").str.extract(ascii_classes(_IN_NAMESPACE))

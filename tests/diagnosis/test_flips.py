@@ -97,7 +97,7 @@ def kernel(memory: float, compute: float, duration_ns: float = 1e6) -> dict[str,
             "latency",
             "balanced",
             0.5,
-            "Would be balanced if the memory side were 60.0 % busy instead of 40.0 %.",
+            "Would be balanced if it ran 1.5 times as fast, with the memory side 60.0 % busy instead of 40.0 %.",
         ),
         (
             10,

@@ -210,7 +210,7 @@ class _Kernels:
             "expected_ns": entry["expected_ns"],
             "expected_low_ns": entry["expected_low_ns"],
             "expected_high_ns": entry["expected_high_ns"],
-            "expected_basis": rule.fix and expected_basis(rule.fix, entry["limit"], entry["expected_ns"]),
+            "expected_basis": rule.fix and expected_basis(rule.fix, row, entry["limit"], entry["expected_ns"]),
             "is_most_worth": entry["is_most_worth"],
             "waste": {
                 level: {"bytes": wasted, "frac": wasted / moved}

@@ -276,7 +276,11 @@ def flip_sentence(kernel: Record, rules: Rules) -> str:
         wanted, found = formatting.share(now * factor), formatting.share(now)
         if wanted == found:
             return f"Could as well be {becomes}: at {found} of {side}, the two verdicts meet."
-        return f"Would be {becomes} if {side} were {wanted} busy instead of {found}."
+        # In a shorter time the other side is busier, too, as it has to be in a balanced kernel.
+        is_faster = f"it ran {factor:.2g} times as fast, with " if flip["becomes"] == Verdict.BALANCED else ""
+        return (
+            f"Would be {becomes} if {is_faster}{side} {'' if is_faster else 'were '}{wanted} busy instead of {found}."
+        )
     less = f"Would be {becomes} if {side} had {formatting.share(1 - factor)} less to do"
     if kernel["verdict"] == Verdict.BALANCED:
         return f"{less}."

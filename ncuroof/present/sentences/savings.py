@@ -7,6 +7,7 @@ from typing import Any
 
 from ncuroof import formatting
 from ncuroof.demand import WAITING, Fix, load_model
+from ncuroof.enums import Verdict
 
 _ROUNDING = 1.001
 """A gain that exceeds the recoverable time by less than this factor counts as equal."""
@@ -23,6 +24,9 @@ _UNTIL = "until what is left of the kernel's work is the limit"
 _DIGITS = ((0.1, 3), (1.0, 2))
 """A saving is written with so many digits where its interval is narrower than this share of it; else with one."""
 
+
+_TOO_COARSE = "123"
+"""First digits of numbers that one digit alone would change by up to a third: 13.6 % to 10 %."""
 
 _UNITS = (("s", 1e9), ("ms", 1e6), ("µs", 1e3), ("ns", 1.0))
 _LEAST_IN_UNIT = 1e-3
@@ -81,6 +85,8 @@ _LEAST_PERCENT = 0.1
 def _rounded(value: float, saved: Mapping[str, Any]) -> float:
     """Return an expected saving in any unit with its digits; with a further one where it would exceed the bound otherwise."""
     n_digits = _n_digits(saved)
+    if n_digits == 1 and f"{value:e}"[0] in _TOO_COARSE:
+        n_digits = 2
     rounded = float(f"{value:.{n_digits}g}")
     is_beyond = rounded * saved["expected_ns"] > value * saved["gain_ns"]
     return float(f"{value:.{max(n_digits + 1, _DIGITS_OF_MOST)}g}") if is_beyond else rounded
@@ -102,12 +108,12 @@ def gain_basis(fix: Fix, kernel: Mapping[str, Any], gain_ns: float | None, label
     """
     if gain_ns is None:
         return None
-    names = sorted({name for formula in fix.formulas() for name in formula.quantities} | _bounding())
-    unknown = [label(name) for name in names if kernel.get(name) is None]
+    names = {name for formula in fix.formulas() for name in formula.quantities if kernel.get(name) is None}
+    unknown = [label(name) for name in sorted(names | _not_bounding(kernel))]
     recoverable_ns = kernel["recoverable_ns"]
     is_beyond = recoverable_ns is not None and gain_ns > recoverable_ns * _ROUNDING
     parts = (
-        f"upper bound{', per unit of work' if fix.is_per_work else ''}: {_assumed(fix)}",
+        f"upper bound{', per unit of work' if fix.is_per_work else ''}: {_assumed(fix, kernel)}",
         f"not bounded by what was not collected: {', '.join(unknown)}" if unknown else None,
         "more than the time above the roofline, because the change lowers the roofline time itself"
         if is_beyond
@@ -116,11 +122,12 @@ def gain_basis(fix: Fix, kernel: Mapping[str, Any], gain_ns: float | None, label
     return "; ".join(filter(None, parts))
 
 
-def expected_basis(fix: Fix, limit: str | None, expected_ns: float | None) -> str | None:
+def expected_basis(fix: Fix, kernel: Mapping[str, Any], limit: str | None, expected_ns: float | None) -> str | None:
     """Return what limits a kernel after a fix, and how sure that is; None without an expected saving.
 
     Args:
         fix: what fixing the finding removes.
+        kernel: its verdict and limiter.
         limit: resource that limits the kernel then.
         expected_ns: the saving that is expected.
     """
@@ -131,11 +138,18 @@ def expected_basis(fix: Fix, limit: str | None, expected_ns: float | None) -> st
         kind = "open" if fix.launch is None else "launch"
         part, low, high = (model.expectation[f"{kind}{end}"] for end in ("", "_low", "_high"))
         whence = (
-            "as recorded changes of this kind saved" if fix.launch is None else "a choice: no such change is recorded"
+            "as recorded changes with such a bound saved"
+            if fix.launch is None
+            else "a choice: no such change is recorded"
         )
         return f"{part:.0%} of the bound, between {low:.0%} and {high:.0%}: {whence}"
     if limit is None or limit == WAITING:
-        return "after it, waiting is still the limit"
+        busy = model.resources.get(kernel["limiter"]) if kernel["verdict"] != Verdict.LATENCY else None
+        return (
+            f"after it, {busy.label} and waiting are still the limit"
+            if busy
+            else "after it, waiting is still the limit"
+        )
     resource = model.resources.get(limit) or model.sides[limit]
     return f"after it, {resource.label} {'are' if resource.label in _PLURAL else 'is'} the limit"
 
@@ -143,10 +157,10 @@ def expected_basis(fix: Fix, limit: str | None, expected_ns: float | None) -> st
 _PLURAL = {"issue slots", "tensor cores", "the SMs", "L2's tag lookups"}
 
 
-def _assumed(fix: Fix) -> str:
+def _assumed(fix: Fix, kernel: Mapping[str, Any]) -> str:
     if fix.launch is not None:
         return "the launch goes, but for what its neighbours still have to do"
-    removed = " and ".join(fix.removed[:2])
+    removed = " and ".join(_removed(fix, kernel)[:2])
     if fix.is_open and removed:
         return f"{removed} take no time beyond what the rest of the kernel needs"
     effects = [text for name, text in _BY_EFFECT.items() if getattr(fix, name) is not None]
@@ -155,8 +169,15 @@ def _assumed(fix: Fix) -> str:
     return f"{effects[0]}, {_UNTIL}"
 
 
-def _bounding() -> set[str]:
-    """Return the quantities that bound every fix: the demands for the main resources."""
+def _removed(fix: Fix, kernel: Mapping[str, Any]) -> list[str]:
+    """Return what a fix removes of a kernel's demand, in words: what it needs something of; all where that is not known."""
+    found = [label for label, quantities in fix.removed if all(kernel.get(name) for name in quantities)]
+    return found or [label for label, _ in fix.removed]
+
+
+def _not_bounding(kernel: Mapping[str, Any]) -> set[str]:
+    """Return a quantity of each main resource that does not bound a fix, since none of its quantities is known."""
     model = load_model()
     main = (model.resources["dram"], *model.sides.values())
-    return {name for each in main for name in each.demand.quantities}
+    of_each = (each.demand.quantities for each in main)
+    return {min(names) for names in of_each if all(kernel.get(name) is None for name in names)}
