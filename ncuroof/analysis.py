@@ -302,8 +302,8 @@ class Analysis:
         """Write the analysis to `path` and return the path.
 
         Args:
-            path: file to write; its suffix selects the format: .html, .json, .md, .csv, .parquet or .txt.
-            form: format that overrides the suffix: html, json, md, csv, parquet or term.
+            path: file to write; its suffix selects the format: .html, .json, .md, .csv, .parquet, .sarif or .txt.
+            form: format that overrides the suffix: html, json, md, csv, parquet, sarif or term.
             force: replace a file that ncuroof did not write; a report that was read is never replaced.
 
         Raises:

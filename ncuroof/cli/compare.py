@@ -21,7 +21,9 @@ from ncuroof.present.analysed import Record
 from ncuroof.present.brief.comparison import comparison_brief
 from ncuroof.present.documents.comparison import comparison_document, history_document
 from ncuroof.present.documents.json_text import json_text
+from ncuroof.present.documents.sarif import comparison_sarif
 from ncuroof.present.output import write_whole
+from ncuroof.present.source_tree import SourceTree
 from ncuroof.present.texts.comparison import history_text, to_annotations, to_junit, to_markdown, to_text
 from ncuroof.reading import BASELINE_SUFFIX
 from ncuroof.resources import read_toml
@@ -35,6 +37,8 @@ _FORMATS: Mapping[str, Callable[[Record], str | bytes]] = {
     "md": to_markdown,
     "junit": to_junit,
     "brief": comparison_brief,
+    "sarif": lambda document: comparison_sarif(document, _tree()),
+    "github": lambda document: "".join(f"{line}\n" for line in to_annotations(document, _tree())),
 }
 
 
@@ -108,11 +112,15 @@ def compare(
     outputs.write(lambda form: _page(document, after) if after and form == _PAGE else _FORMATS[form](document))
     if baseline is not None:  # last, so that the old one stays if an output fails
         write_whole(baseline, baseline_json(accepted), force=outputs.force)
-    for line in to_annotations(document) if _is_in_ci() else ():
+    for line in to_annotations(document, _tree()) if _is_in_ci() and "github" not in outputs.forms else ():
         say(line)
     failed = [result.gate for result in results if not result.has_passed]
     if failed:
         raise GatesFailedError(f"{len(failed)} of {len(results)} gates failed: {', '.join(failed)}")
+
+
+def _tree() -> SourceTree:
+    return SourceTree.around(Path.cwd())
 
 
 def _is_in_ci() -> bool:

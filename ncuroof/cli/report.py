@@ -152,6 +152,8 @@ def report(  # noqa: PLR0913  an argument per option
     if not quiet:
         warn(found, analysis)
         _warn_of_unused(calibrations, measured, analysis.measurements.devices)
+        if "sarif" in outputs.forms and analysis.measurements.lines.is_empty():
+            say("warning: no source line is known, so that the SARIF log is empty: record with ncuroof profile --lines")
     if verbose:
         for line in (f"{raw.file}: {remark}" for raw in found.raw for remark in raw.remarks):
             say(line)

@@ -174,7 +174,9 @@ def _by_group(groups: pl.DataFrame) -> dict[int, Row]:
 
 
 def _lines_by_group(lines: pl.DataFrame) -> dict[int, list[Row]]:
-    return {rows[0]["group"]: rows for part in lines.partition_by("group") if (rows := part.to_dicts())}
+    """Return the lines by which changes are found, by group: those whose text is known."""
+    known = lines.filter(pl.col("text").is_not_null())
+    return {rows[0]["group"]: rows for part in known.partition_by("group") if (rows := part.to_dicts())}
 
 
 def _with_lines(delta: Delta, lines: tuple[dict[int, list[Row]], dict[int, list[Row]]], noise: Noise) -> Delta:

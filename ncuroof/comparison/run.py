@@ -83,13 +83,13 @@ LINE_SHARES = pl.Schema(
         "group": pl.UInt32(),
         "file": pl.String(),
         "line": pl.Int64(),
-        "text": pl.String(),
+        "text": pl.String(),  # null where the report does not carry it
         "callers": pl.String(),  # as of LINES
         "frac": pl.Float64(),  # of the samples of the group's launches
         "n_samples": pl.Float64(),  # of these launches
     }
 )
-"""One row per group and line of the source whose text the report carries; those with fewest samples are left out."""
+"""One row per group and line of the source, the most samples first; those with fewest are left out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -303,11 +303,11 @@ def line_shares(groups: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
     )
     totals = sampled.unique("id").group_by("group").agg(pl.col("total").sum().alias("n_samples"))
     return (
-        sampled.filter(pl.col("text").is_not_null())
-        .group_by("group", "file", "line", maintain_order=True)
+        sampled.group_by("group", "file", "line", maintain_order=True)
         .agg(pl.col("text", "callers").first(), pl.col("value").sum())
         .join(totals, on="group", maintain_order="left")
         .with_columns((pl.col("value") / pl.col("n_samples")).alias("frac"))
+        .sort("group", "frac", descending=[False, True], maintain_order=True)
         .pipe(conform, LINE_SHARES)
     )
 

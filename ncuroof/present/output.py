@@ -16,10 +16,11 @@ _BEGINNINGS = (
     b"operation,machine,dtype,",
     "ncuroof ·".encode(),
     b'{"schema":"ncuroof.',
+    b'{\n "properties": {\n  "generator": "ncuroof"',
     b"#!/bin/sh\n# Written by ncuroof ",
     b"<?xml version='1.0' encoding='utf-8'?>\n<testsuite name=\"ncuroof compare\"",
 )
-"""First bytes of the documents, Markdown, tables, summaries and scripts that ncuroof writes."""
+"""First bytes of the documents, Markdown, logs of results, tables, summaries and scripts that ncuroof writes."""
 
 _PAGE_BEGINNING, _PAGE_MARK = b"<!doctype html>", b'<meta name="generator" content="ncuroof'
 """First bytes of any HTML page, and the mark in the head of ours."""

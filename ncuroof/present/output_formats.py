@@ -45,6 +45,13 @@ def _terminal(analysis: Analysed) -> bytes:
     return to_text(analysis).encode()
 
 
+def _sarif(analysis: Analysed) -> bytes:
+    from ncuroof.present.documents.sarif import report_sarif  # noqa: PLC0415
+    from ncuroof.present.source_tree import SourceTree  # noqa: PLC0415
+
+    return report_sarif(document(analysis), SourceTree.around(Path.cwd())).encode()
+
+
 FORMATS: Mapping[str, Callable[[Analysed], bytes]] = {
     "html": _html,
     "json": _json,
@@ -52,11 +59,12 @@ FORMATS: Mapping[str, Callable[[Analysed], bytes]] = {
     "csv": _csv,
     "parquet": _parquet,
     "term": _terminal,
+    "sarif": _sarif,
 }
 
 _FORMAT_BY_SUFFIX = {
     ".html": "html", ".htm": "html", ".json": "json", ".md": "md", ".markdown": "md", ".csv": "csv",
-    ".parquet": "parquet", ".txt": "term", ".xml": "junit", ".svg": "svg",
+    ".parquet": "parquet", ".txt": "term", ".xml": "junit", ".svg": "svg", ".sarif": "sarif",
 }  # fmt: skip
 """Formats of analyses, comparisons, projections, models and fleet answers, by file suffix."""
 

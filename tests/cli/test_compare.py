@@ -192,6 +192,11 @@ def test_github_is_told_in_its_own_words(before: Path, tmp_path: Path, monkeypat
     assert "::error title=ncuroof gate failed::time:+5%25: GPU time changed by +25.8 %25" in capfd.readouterr().err
     assert run_main("compare", before, before, "--gate", "time:+5%") == 0
     assert "::notice title=ncuroof::1 gates passed" in capfd.readouterr().err
+    assert run_main("compare", before, after, "--gate", "time:+5%", "--format", "github") == 3
+    said = capfd.readouterr()
+    assert said.out.splitlines()[0].startswith("::error title=ncuroof gate failed::time:+5%25")
+    assert "::warning title=ncuroof%3A slower::saxpy: 2× slower" in said.out
+    assert "::error" not in said.err  # told once
 
 
 @pytest.mark.parametrize(
@@ -203,7 +208,7 @@ def test_github_is_told_in_its_own_words(before: Path, tmp_path: Path, monkeypat
         (
             ("BEFORE", "BEFORE", "-o", "out.pdf"),
             1,
-            "expected a suffix of .html, .htm, .json, .md, .markdown, .txt, .xml, found .pdf",
+            "expected a suffix of .html, .htm, .json, .md, .markdown, .txt, .xml, .sarif, found .pdf",
         ),
         (("BEFORE",), 2, "expected two runs, BEFORE and AFTER, found 1"),
         (("BEFORE", "--pair", "nothing=more"), 2, "no kernel matches 'nothing'"),

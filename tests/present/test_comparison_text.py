@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from ncuroof.comparison import compare
+from ncuroof.comparison import GateResult, compare
 from ncuroof.diagnosis import UnprofiledLaunches
 from ncuroof.formatting import MISSING
 from ncuroof.present.documents.comparison import comparison_document
 from ncuroof.present.page.changes import changes
-from ncuroof.present.texts.comparison import to_markdown, to_text
+from ncuroof.present.source_tree import NO_TREE
+from ncuroof.present.texts.comparison import SCREEN, to_annotations, to_markdown, to_text
 from tests.comparison.runs import SETUP, launch, run
 
 
@@ -100,6 +103,43 @@ def test_markdown_says_how_kernels_were_matched() -> None:
     before, after = [launch("a", 300.0, grid=[1, 1, 1])], [launch("a", 100.0, grid=[64, 1, 1])]
     document = comparison_document(compare(run(*before), run(*after)))
     assert "| `a`<br>match: same name \\(likely\\): 1 block of 256 → 64 blocks of 256 |" in to_markdown(document)
+
+
+def large_document(n_kernels: int, n_gates: int) -> dict[str, Any]:
+    names = [f"kernel_{'x' * 50}_{chr(97 + number % 26)}{chr(97 + number // 26)}" for number in range(n_kernels)]
+    before = [launch(name, 100.0) for name in names]
+    after = [launch(name, 150.0, **{"traffic_bytes.dram": 4e6}) for name in names]
+    results = [
+        GateResult(f"kernel({name}).time:+5%", number % 2 == 0, ("a reason " * 60,))
+        for number, name in enumerate(names)
+    ]
+    return comparison_document(compare(run(*before), run(*after)), results[:n_gates])
+
+
+@pytest.mark.parametrize("n_gates", [0, 3, 40])
+def test_markdown_of_a_large_comparison_is_one_screen_and_the_rest_is_folded(n_gates: int) -> None:
+    document = large_document(60, n_gates)
+    text = to_markdown(document)
+    open_part = re.sub(r"<details>.*?</details>", "(folded)", text, flags=re.DOTALL)
+    assert 15 <= sum(1 + len(line) // 110 for line in open_part.splitlines()) <= SCREEN + 6  # escapes take no room
+    assert text.count("<details>") == text.count("</details>") == (2 if n_gates > 6 else 1)
+    assert "40 more in the JSON document" in text
+    first_gates = re.findall("^- (✅|❌)", open_part, re.MULTILINE)
+    assert first_gates == sorted(first_gates, reverse=True)  # those that failed come first
+    assert text.count("❌") >= n_gates // 2
+
+
+def test_markdown_of_a_small_comparison_folds_nothing() -> None:
+    assert "<details>" not in to_markdown(large_document(4, 1))
+
+
+def test_annotations_name_the_line_and_escape_what_delimits_it() -> None:
+    document = large_document(14, 2)
+    document["matches"][0]["place"] = {"file": "a,b:c.cu", "line": 7, "text": None, "callers": []}
+    lines = list(to_annotations(document, NO_TREE))
+    assert lines[0].startswith("::error title=ncuroof gate failed::kernel(")
+    assert "::warning file=a%2Cb%3Ac.cu,line=7,title=ncuroof%3A slower::kernel_" in "\n".join(lines)
+    assert sum(line.startswith("::warning") for line in lines) == 10
 
 
 def test_a_kernel_of_unknown_time_is_not_called_unchanged() -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 
+import polars as pl
+
 from ncuroof.comparison import (
     Comparison,
     CountedOnly,
@@ -186,6 +188,7 @@ def _match(delta: Delta, comparison: Comparison, *, is_comparable: bool) -> Docu
             for change in delta.changes
         ],
         "lines": [_line(change) for change in delta.lines if is_comparable],
+        "place": _place(delta, comparison.after),
         "findings": None if delta.findings is None else _findings(delta.findings),
     }
 
@@ -209,6 +212,25 @@ def _line(change: LineChange) -> Document:
         "callers": callers(change.callers),
         "time_ns": list(change.time_ns),
     }
+
+
+def _place(delta: Delta, after: Run) -> Document | None:
+    """Return the line of the run after whose time grew most, else the one with the most samples; None where none is known."""
+    grown = [change for change in delta.lines if change.lines[1] is not None and change.time_ns[1] > change.time_ns[0]]
+    if grown:
+        change = grown[0]
+        return _at(change.file, change.lines[1], change.text, change.callers)
+    if after.lines.is_empty():
+        return None
+    rows = after.lines.filter(pl.col("group").is_in(list(delta.match.after)), pl.col("line") > 0)
+    if rows.is_empty():
+        return None
+    most = rows.sort(pl.col("frac") * pl.col("n_samples"), descending=True, maintain_order=True).row(0, named=True)
+    return _at(most["file"], most["line"], most["text"], most["callers"])
+
+
+def _at(file: str, line: int | None, text: str | None, called: str | None) -> Document:
+    return {"file": file, "line": line, "text": text, "callers": callers(called)}
 
 
 def _counted_only(run: Run, found: CountedOnly) -> Document:

@@ -226,6 +226,18 @@ def moved(document: Record) -> list[Record]:
     ]
 
 
+def slower(document: Record) -> list[Record]:
+    """Return the matches that got slower beyond noise and are no guess, those that cost most first."""
+    found = [match for match in document["matches"] if match["outcome"] == "slower" and match["sureness"] != "guess"]
+    return sorted(found, key=lambda match: -cost_ns(match))
+
+
+def cost_ns(match: Record) -> float:
+    """Return how much more GPU time all launches of a match take than before; 0 where that is not known."""
+    was, became = match["duration_ns"]
+    return 0.0 if was is None or became is None else float(became - was)
+
+
 def _moved_ns(match: Record) -> float:
     was, became = match["duration_ns"]
     return 0.0 if was is None or became is None else abs(became - was)

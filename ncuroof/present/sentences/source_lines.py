@@ -132,15 +132,22 @@ def first_place(found: Record | None) -> str:
     return next(filter(None, map(_changeable_place, found["lines"])), "") if found else ""
 
 
-def _changeable_place(line: Record) -> str:
-    awaited = line["awaits"][0] if line["awaits"] and not _is_same(line, line["awaits"][0]) else None
-    waits = f" waits for {_seen_from(line, awaited, position(awaited))}{_through(line, awaited)}" if awaited else ""
+def changeable(line: Record) -> Record | None:
+    """Return the place to change for a line of the document: its own, or that of its call; None where only a library's is known."""
     is_of_julia = _is_of_julia(line)
     calls = (caller for caller in line["callers"] if not _is_header(caller) and not _is_of_julia(caller))
     call = next(calls, None) if is_of_julia or _is_header(line) else None
-    if call:
-        return f"{position(call)} ({position(line)}{waits})"
-    return "" if is_of_julia else f"{position(line)}{waits}"
+    return call or (None if is_of_julia else line)
+
+
+def _changeable_place(line: Record) -> str:
+    awaited = line["awaits"][0] if line["awaits"] and not _is_same(line, line["awaits"][0]) else None
+    waits = f" waits for {_seen_from(line, awaited, position(awaited))}{_through(line, awaited)}" if awaited else ""
+    place_to_change = changeable(line)
+    if place_to_change is None:
+        return ""
+    own = f"{position(line)}{waits}"
+    return own if place_to_change is line else f"{position(place_to_change)} ({own})"
 
 
 def _through(line: Record, awaited: Record) -> str:

@@ -6,7 +6,7 @@ as JUnit XML and as annotations for GitHub Actions.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from xml.etree import ElementTree as ET
 
 from ncuroof import formatting
@@ -25,10 +25,21 @@ from ncuroof.present.sentences.comparison import (
     outcome,
     short_group,
     side,
+    slower,
 )
 from ncuroof.present.sentences.match_change import both_times, signed_share, times
+from ncuroof.present.sentences.source_lines import changeable
+from ncuroof.present.source_tree import SourceTree
 from ncuroof.present.texts.layout import WIDTH, code, escaped, filled, table_row
 
+SCREEN = 40
+"""Lines of a screen, which a comment on a pull request should not exceed."""
+
+_SCREEN_WIDTH = 110
+_MOST_UNFOLDED, _MOST_GATES = 6, 6
+"""Kernels and gates that are shown where the whole exceeds a screen."""
+
+_MOST_ANNOTATIONS = 10
 _MOST_LINES = 20
 _MOST_CANDIDATES = 5
 
@@ -57,35 +68,60 @@ def to_text(document: Record) -> str:
 
 
 def to_markdown(document: Record) -> str:
-    """Return a comparison as Markdown: what moved as a table, gates as a list."""
-    lines = [
-        "<!-- ncuroof compare -->",
-        "",
-        "# ncuroof compare",
-        "",
-        *(f"{escaped(line)}  " for line in heading(document)),
-        "",
-    ]
-    shown = moved(document)
-    if shown:
-        lines += ["| kernel | before | after | change |", "|---|---:|---:|---|"]
-        lines += [_table_row(match, document) for match in shown[:_MOST_LINES]]
-        lines.append("")
-    lines += [f"- {escaped(line.strip())}" for line in _others(document)]
-    lines += [f"- {escaped(candidate(each))}" for each in document["candidates"][:_MOST_CANDIDATES]]
-    if document["gates"]:
-        lines += ["", "## Gates", ""]
-        lines += [
-            f"- {'✅' if gate['has_passed'] else '❌'} {code(gate['gate'])}: {escaped('; '.join(gate['reasons']))}"
-            for gate in document["gates"]
-        ]
+    """Return a comparison as Markdown of one screen: the result, gates, and what moved as a table; more than that is folded."""
+    start = ["<!-- ncuroof compare -->", "", "# ncuroof compare", ""]
+    start += [*(f"{escaped(line)}  " for line in heading(document)), ""]
+    shown, gates = moved(document), sorted(document["gates"], key=lambda gate: gate["has_passed"])
+    everything = [*_table([_table_row(match, document) for match in shown[:_MOST_LINES]]), *_other_items(document)]
+    if len(shown) > _MOST_LINES:
+        everything.append(f"- {len(shown) - _MOST_LINES} more in the JSON document")
+    whole = [*start, *everything, *_gate_items(gates)]
+    if _height(whole) <= SCREEN:
+        return "\n".join(whole).rstrip() + "\n"
+    lines = [*start, *_gate_items(gates[:_MOST_GATES], is_short=True)]
+    lines += _table([_table_row(match, document, is_short=True) for match in shown[:_MOST_UNFOLDED]])
+    lines += _folded(f"{formatting.counted(len(shown), 'kernel')} that changed, and what else did", everything)
+    lines += _folded("all gates", _gate_items(gates) if len(gates) > _MOST_GATES else ())
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _table_row(match: Record, document: Record) -> str:
-    how = how_matched(match)
+def _gate_items(gates: Sequence[Record], *, is_short: bool = False) -> list[str]:
+    """Return gates as the items of a list under a heading; short ones have a line or two of reasons."""
+    items = []
+    for gate in gates:
+        reasons = "; ".join(gate["reasons"])
+        said = formatting.shortened(reasons, _SCREEN_WIDTH) if is_short else reasons
+        items.append(f"- {'✅' if gate['has_passed'] else '❌'} {code(gate['gate'])}: {escaped(said)}")
+    return ["", "## Gates", "", *items, ""] if items else []
+
+
+def _other_items(document: Record) -> list[str]:
+    """Return what has no match, and what may belong together, as the items of a list."""
+    items = [f"- {escaped(line.strip())}" for line in _others(document)]
+    return items + [f"- {escaped(candidate(each))}" for each in document["candidates"][:_MOST_CANDIDATES]]
+
+
+def _table(rows: Sequence[str]) -> list[str]:
+    return ["| kernel | before | after | change |", "|---|---:|---:|---|", *rows, ""] if rows else []
+
+
+def _folded(title: str, lines: Sequence[str]) -> list[str]:
+    return ["", "<details>", f"<summary>{title}</summary>", "", *lines, "", "</details>", ""] if lines else []
+
+
+def _height(lines: Iterable[str]) -> int:
+    """Return how many lines of a screen Markdown takes, about."""
+    shown = (part for line in lines for part in line.split("<br>"))
+    return sum(1 + len(part) // _SCREEN_WIDTH for part in shown)
+
+
+def _table_row(match: Record, document: Record, *, is_short: bool = False) -> str:
+    """Return the row of a match; a short one leaves out how it was matched, and findings and lines."""
+    how = "" if is_short else how_matched(match)
     name = code(match_name(match)) + (f"<br>match: {escaped(how)}" if how else "")
-    change = "<br>".join(map(escaped, (match["sentence"], *changed_findings(match), *changed_lines(match))))
+    more = () if is_short else (*changed_findings(match), *changed_lines(match))
+    sentence = formatting.shortened(match["sentence"], _SCREEN_WIDTH) if is_short else match["sentence"]
+    change = "<br>".join(map(escaped, (sentence, *more)))
     return table_row((name, *(times(match, document) or [formatting.MISSING] * 2), change))
 
 
@@ -155,20 +191,36 @@ def to_junit(document: Record) -> bytes:
     return written + b"\n"
 
 
-def to_annotations(document: Record) -> Iterator[str]:
-    """Yield workflow commands for GitHub Actions: an error per failed gate, or one notice where all passed.
+def to_annotations(document: Record, tree: SourceTree) -> Iterator[str]:
+    """Yield workflow commands for GitHub Actions: errors for failed gates, warnings at the lines of kernels that got slower.
 
-    Source: GitHub Docs, "Workflow commands for GitHub Actions" (escapes for %, carriage return and line feed).
+    Where all gates passed, a notice says so. GitHub shows ten errors and ten warnings of a step.
+
+    Args:
+        document: of a comparison.
+        tree: where the source files are.
+
+    Source: GitHub Docs, "Workflow commands for GitHub Actions" (escapes for %, carriage return and line feed; of properties also
+    colon and comma).
     """
     failed = [gate for gate in document["gates"] if not gate["has_passed"]]
     for gate in failed:
         yield f"::error title=ncuroof gate failed::{_escaped(gate['gate'])}: {_escaped('; '.join(gate['reasons']))}"
     if document["gates"] and not failed:
         yield f"::notice title=ncuroof::{len(document['gates'])} gates passed"
+    for match in slower(document)[:_MOST_ANNOTATIONS]:
+        said = _escaped(f"{match_name(match)}: {match['sentence']}")
+        at = match["place"] and changeable(match["place"])
+        where = f"file={_property(tree.path(at))},line={at['line']}," if at else ""
+        yield f"::warning {where}title=ncuroof{_property(': ')}slower::{said}"
 
 
 def _escaped(value: str) -> str:
     return formatting.printable(value).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(value: str) -> str:
+    return _escaped(value).replace(":", "%3A").replace(",", "%2C")
 
 
 def history_text(found: History) -> str:
