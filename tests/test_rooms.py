@@ -28,10 +28,10 @@ FOLDERS = {
 """Folders of a room, in the same way: a folder may import those before it, and what lies beside them."""
 
 WORDS = {"errors", "enums", "formatting", "tables", "resources", "json_files", "_version"}
-EDGE = {"cli", "agent", "batch", "torch", "collect"}
-"""Outside the flow: the command line, the server for agents, tasks on many files, what runs with PyTorch, recordings."""
+EDGE = {"cli", "agent", "batch", "torch", "testing", "collect"}
+"""Outside the flow: the command line, the server for agents, tasks on many files, what runs with PyTorch, in tests, recordings."""
 
-WITH_ALL_ROOMS = {"analysis", "reading", "cli", "agent", "batch", "torch"}
+WITH_ALL_ROOMS = {"analysis", "reading", "cli", "agent", "batch", "torch", "testing"}
 BEFORE_EDGE = {"collect": {"collect", "ncu", "sidecars"}}
 """What a room at the edge may import, if that is not everything."""
 
@@ -158,7 +158,7 @@ def test_only_the_chain_and_the_command_line_know_the_chain() -> None:
         room = _room(path)
         if room in {"cli", "__init__", "__main__"}:
             continue
-        with_chain = dict.fromkeys(("agent", "batch"), WITH_ALL_ROOMS - {"cli"})
+        with_chain = dict.fromkeys(("agent", "batch", "testing"), WITH_ALL_ROOMS - {"cli"})
         known = {**with_chain, "reading": {"reading", "analysis"}}.get(room, {room})
         for found in _imports(path):
             assert found.room not in (WITH_ALL_ROOMS | EDGE) - known, f"{_named(path)} imports {found.module}"

@@ -1,0 +1,194 @@
+"""The pytest plugin: the fixture `ncuroof_profile` profiles a function where a GPU is, and replays a recorded report elsewhere.
+
+To record, ncu runs pytest once more with this test alone: in that process, one call of the function is the step to profile.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from ncuroof.testing.kernels import Report
+
+_FIXTURE, _MARKER = "ncuroof_profile", "ncuroof"
+_CALL, _REPORTS = "NCUROOF_PYTEST_CALL", "NCUROOF_PYTEST_REPORTS"
+"""Environment variables of the process that ncu runs: which call of the fixture to record, and where earlier ones are."""
+
+_SUFFIXES = (".ncu-rep", ".ncu-repz")
+_NOT_IN_NAMES = re.compile(r"[^\w.=-]+")
+_MOST_SAID = 4000
+_MARKER_OPTIONS = {"report", "level", "kernel", "warmups"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options."""
+    group = parser.getgroup("ncuroof", "profiles of GPU kernels")
+    group.addoption(
+        "--ncuroof",
+        dest="ncuroof_mode",
+        choices=("auto", "record", "replay"),
+        default="auto",
+        help="ncuroof_profile: record where ncu and a GPU are, else replay (auto); record and keep the reports; only replay.",
+    )
+    parser.addini(
+        "ncuroof_reports",
+        "folder of recorded reports, seen from the folder of the test's file",
+        default="ncuroof_reports",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Declare the marker."""
+    config.addinivalue_line(
+        "markers",
+        "ncuroof(report=None, level='roofline', kernel=None, warmups=1): profiles kernels with ncuroof_profile; the recorded "
+        "report to replay, the level and the kernels of ncuroof profile, and the calls before the one that is recorded",
+    )
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m is applied
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that use the fixture, so that -m ncuroof selects them."""
+    for item in items:
+        if _FIXTURE in getattr(item, "fixturenames", ()) and item.get_closest_marker(_MARKER) is None:
+            item.add_marker(_MARKER)
+
+
+class Profiler:
+    """Profiles a function: what the fixture `ncuroof_profile` is.
+
+    Args:
+        item: the test.
+        folder: where reports go before they are kept, if they are: one folder for all calls.
+    """
+
+    def __init__(self, item: pytest.Item, folder: Callable[[], Path]) -> None:
+        self._item, self._folder, self._n_calls = item, functools.cache(folder), 0
+        marker = item.get_closest_marker(_MARKER)
+        self._asked: dict[str, Any] = dict(marker.kwargs) if marker is not None else {}
+        unknown = [*sorted(self._asked.keys() - _MARKER_OPTIONS), *map(repr, marker.args if marker is not None else ())]
+        if unknown:
+            known = ", ".join(f"{name}=" for name in sorted(_MARKER_OPTIONS))
+            raise pytest.UsageError(f"{item.nodeid}: the marker ncuroof takes {known}, found {', '.join(unknown)}")
+
+    def __call__(self, function: Callable[..., object], *args: Any, **kwargs: Any) -> Report:
+        """Return the report of one call of `function` with these arguments, after `warmups` calls that are not recorded.
+
+        Where neither a GPU nor a recorded report is, the test is skipped. Where a report is replayed, `function` is not called.
+        """
+        self._n_calls += 1
+        recorded = os.environ.get(_CALL)
+        if recorded is not None and int(recorded) == self._n_calls:
+            for _ in range(self._n_warmups + 1):
+                one_call(function, args, kwargs)
+            pytest.skip("recorded: the test itself goes on in the process that asked for it")
+        if recorded is not None:
+            return self._read(_found(Path(os.environ[_REPORTS]) / self._name), is_recorded_now=True)
+        mode = self._item.config.getoption("ncuroof_mode")
+        if mode == "record" or (mode == "auto" and _can_record()):
+            recorded_now = self._record()
+            return self._read(self._keep(recorded_now) if mode == "record" else recorded_now, is_recorded_now=True)
+        return self._read(_found(self._kept), is_recorded_now=False)
+
+    @property
+    def _n_warmups(self) -> int:
+        """The calls before the one that is recorded: at least one, after which nothing of the test's set-up runs any more."""
+        return max(int(self._asked.get("warmups", 1)), 1)
+
+    @property
+    def _name(self) -> str:
+        """The name of this call's report, without suffix: "test_norms.test_rmsnorm", "….test_rmsnorm.2" of a second call."""
+        test = self._item.nodeid.partition("::")[2].replace("::", ".")
+        number = "" if self._n_calls == 1 else f".{self._n_calls}"
+        return _NOT_IN_NAMES.sub("_", f"{self._item.path.stem}.{test}").strip("_") + number
+
+    @property
+    def _kept(self) -> Path:
+        """The recorded report beside the test, without suffix unless the marker names one."""
+        beside = self._item.path.parent
+        if (named := self._asked.get("report")) is not None and self._n_calls == 1:
+            return beside / str(named)
+        return beside / str(self._item.config.getini("ncuroof_reports")) / self._name
+
+    def _keep(self, report: Path) -> Path:
+        """Move a report to its place beside the test, where it replaces an earlier one, and return that."""
+        kept = self._kept if self._kept.suffix in _SUFFIXES else self._kept.with_name(self._kept.name + report.suffix)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        for earlier in filter(None, (_found(self._kept),)):
+            earlier.unlink()
+        return Path(shutil.copy(report, kept))
+
+    def _record(self) -> Path:
+        """Record this call, and return the report's path; fails the test with what ncuroof said where that is impossible."""
+        path = self._folder() / f"{self._name}{_SUFFIXES[0]}"
+        config, level = self._item.config, str(self._asked.get("level", "roofline"))
+        chosen = ("--kernel", str(self._asked["kernel"])) if self._asked.get("kernel") else ()
+        step = ("--step", str(self._n_warmups + 1), "--step-of", f"{__name__}:{one_call.__name__}", "--no-stop-after")
+        options = ("--quiet", "--no-color", "--force", "--no-per-shape", "--level", level, *chosen, *step)
+        of_pytest = ("-n", "0") if config.pluginmanager.hasplugin("xdist") else ()
+        plugin = ("-p", __name__) if os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD") else ()
+        program = ("-m", "pytest", "-q", "-p", "no:cacheprovider", *plugin, *of_pytest, self._item.nodeid)
+        command = ["-m", "ncuroof", "profile", *options, "-o", str(path), "--", sys.executable, *program]
+        done = subprocess.run(  # noqa: S603  no shell
+            [sys.executable, *command],
+            cwd=config.rootpath,
+            env={**os.environ, _CALL: str(self._n_calls), _REPORTS: str(path.parent)},
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+        )
+        written = _found(path.with_name(self._name))
+        if done.returncode != 0 or written is None:
+            said = f"exit code {done.returncode}:\n{(done.stdout + done.stderr).strip()[-_MOST_SAID:]}"
+            pytest.fail(f"ncuroof could not record {self._item.nodeid}, {said}", pytrace=False)
+        return written
+
+    def _read(self, path: Path | None, *, is_recorded_now: bool) -> Report:
+        from ncuroof.reading import read  # noqa: PLC0415  loads polars, which tests without kernels do not need
+        from ncuroof.testing.kernels import Report  # noqa: PLC0415
+
+        if path is None:
+            pytest.skip(
+                f"no GPU to profile on here, and no recorded report {os.path.relpath(self._kept)}.ncu-rep: "
+                "pytest --ncuroof=record writes it on a machine with ncu and a GPU"
+            )
+        return Report(str(path), read(path).analyse(), is_recorded_now)
+
+
+@pytest.fixture
+def ncuroof_profile(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Profiler:
+    """Profile the kernels of one call of a function, and return their report; see `Profiler.__call__`."""
+    return Profiler(request.node, lambda: tmp_path_factory.mktemp("ncuroof"))
+
+
+def _found(report: Path) -> Path | None:
+    """Return the file of a report that is named with or without its suffix; None where there is none."""
+    candidates = [report, *(report.with_name(report.name + suffix) for suffix in _SUFFIXES)]
+    return next((path for path in candidates if path.is_file()), None)
+
+
+def _can_record() -> bool:
+    """Return whether ncu and a GPU are here."""
+    from ncuroof.errors import NcuNotFoundError  # noqa: PLC0415
+    from ncuroof.ncu.machine import RECORDS_HERE, find_gpus, find_ncu  # noqa: PLC0415
+
+    try:
+        return RECORDS_HERE and bool(find_ncu(os.environ)) and bool(find_gpus(os.environ))
+    except NcuNotFoundError:
+        return False
+
+
+def one_call(function: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Call a function: what counts as a step where ncu runs the test (`ncuroof profile --step-of`)."""
+    function(*args, **kwargs)
