@@ -13,10 +13,21 @@ from ncuroof import read
 from ncuroof.analysis import Analysis
 from ncuroof.cli.options import STANDARD_OUTPUT, FileToRead, FileToWrite, common, keep_inputs, say
 from ncuroof.cli.outputs import Outputs, warn, written_as
-from ncuroof.comparison import Run, baseline_json, judge, parse_gate, parse_pair, read_baseline, with_distinct_labels
+from ncuroof.comparison import (
+    GateResult,
+    Run,
+    baseline_json,
+    judge,
+    parse_gate,
+    parse_pair,
+    read_baseline,
+    with_distinct_labels,
+)
 from ncuroof.comparison import compare as compared
+from ncuroof.comparison.accepted_runs import accepted_files, next_file, read_accepted, together
 from ncuroof.comparison.history import history
-from ncuroof.errors import GateError, GatesFailedError, OutputFormatError
+from ncuroof.errors import GateError, GatesFailedError, NcuroofError, OutputError, OutputFormatError
+from ncuroof.formatting import counted
 from ncuroof.present.analysed import Record
 from ncuroof.present.brief.comparison import comparison_brief
 from ncuroof.present.documents.comparison import comparison_document, history_document
@@ -43,13 +54,36 @@ _FORMATS: Mapping[str, Callable[[Record], str | bytes]] = {
 
 
 @click.command()
-@click.argument("runs", nargs=-1, required=True, metavar="BEFORE AFTER", type=FileToRead())
+@click.argument("runs", nargs=-1, metavar="BEFORE AFTER", type=FileToRead())
 @written_as(*_FORMATS, _PAGE)
 @click.option(
     "--gate", "gates", multiple=True, metavar="EXPR", help="Condition that AFTER must meet, e.g. time:+5%. Repeatable."
 )
 @click.option(
     "--save-baseline", type=FileToWrite(), metavar="FILE", help="Save AFTER as a baseline to compare later runs with."
+)
+@click.option(
+    "--baseline-dir",
+    "folder",
+    type=FileToRead(),
+    metavar="DIR",
+    help="Compare AFTER with the last accepted runs in this folder together: their mean times, and how much these differ.",
+)
+@click.option("--accept", is_flag=True, help="Add AFTER to the folder of --baseline-dir if no gate fails.")
+@click.option(
+    "--keep",
+    "n_kept",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Accepted runs to compare with, and to keep in the folder of --baseline-dir.",
+)
+@click.option(
+    "--check-gates",
+    "is_check",
+    is_flag=True,
+    help="Only check that gates can be judged: those of --gate, else of the named pyproject.toml files, else of the nearest one.",
 )
 @click.option(
     "--pair",
@@ -66,12 +100,16 @@ _FORMATS: Mapping[str, Callable[[Record], str | bytes]] = {
     help="Show the time of each kernel over two or more runs, in the order given.",
 )
 @common("quiet")
-def compare(
+def compare(  # noqa: PLR0913  an argument per option
     outputs: Outputs,
     *,
     runs: tuple[Path, ...],
     gates: tuple[str, ...],
     save_baseline: Path | str | None,
+    folder: Path | None,
+    accept: bool,
+    n_kept: int,
+    is_check: bool,
     pairs: tuple[str, ...],
     is_history: bool,
     quiet: bool,
@@ -80,20 +118,23 @@ def compare(
 
     Each is a report (.ncu-rep) or a baseline (.json) that --save-baseline wrote. Versions of a kernel in one report are
     compared with --pair OLD=NEW. Gates come from --gate, else from [tool.ncuroof.gates] in the nearest
-    pyproject.toml, in the working directory or above it. If a gate fails, the exit code is 3.
+    pyproject.toml, in the working directory or above it. If a gate fails, the exit code is 3. With --baseline-dir, AFTER is the
+    only run to name.
     """
+    if is_check:
+        _check_gates(gates, runs, outputs)
+        return
     keep_inputs(outputs.paths, runs)
     baseline = _file_of_baseline(save_baseline, outputs)
     keep_inputs([baseline], [run for run in runs if run.suffix != BASELINE_SUFFIX])  # baselines may be renewed
     if is_history:
-        if len(runs) < 2 or gates or pairs or baseline is not None:
-            raise click.UsageError("--history takes two or more runs, without --gate, --pair or --save-baseline")
+        if len(runs) < 2 or gates or pairs or baseline is not None or folder is not None:
+            raise click.UsageError(
+                "--history takes two or more runs, without --gate, --pair, --baseline-dir or --save-baseline"
+            )
         _over_time(runs, outputs, quiet=quiet)
         return
-    if pairs and len(runs) == 1:
-        runs *= 2
-    if len(runs) != 2:
-        raise click.UsageError(f"expected two runs, BEFORE and AFTER, found {len(runs)}; --history takes more")
+    runs = _both_runs(runs, is_one_enough=bool(pairs) or folder is not None, folder=folder, accept=accept)
     wanted = [parse_gate(text) for text in gates or _configured()]
     if not wanted and not quiet:
         _warn_without_gate(outputs)
@@ -106,6 +147,8 @@ def compare(
     run, after = (before, of_before) if runs[0] == runs[1] else _read_run(runs[1], quiet=quiet)
     accepted = run  # a baseline keeps the label of its own report
     before, run = with_distinct_labels([(before, runs[0]), (run, runs[1])])
+    if folder is not None:
+        before = _accepted_before(folder, n_kept, quiet=quiet) or before
     comparison = compared(before, run, [parse_pair(text) for text in pairs])
     results = judge(wanted, comparison)
     document = comparison_document(comparison, results)
@@ -114,9 +157,76 @@ def compare(
         write_whole(baseline, baseline_json(accepted), force=outputs.force)
     for line in to_annotations(document, _tree()) if _is_in_ci() and "github" not in outputs.forms else ():
         say(line)
+    _raise_where_gates_failed(results)
+    if folder is not None and accept:
+        _accept(accepted, folder, n_kept)
+
+
+def _raise_where_gates_failed(results: Sequence[GateResult]) -> None:
     failed = [result.gate for result in results if not result.has_passed]
     if failed:
         raise GatesFailedError(f"{len(failed)} of {len(results)} gates failed: {', '.join(failed)}")
+
+
+def _both_runs(runs: tuple[Path, ...], *, is_one_enough: bool, folder: Path | None, accept: bool) -> tuple[Path, ...]:
+    """Return the paths of BEFORE and AFTER; of one run twice, where it is compared with a part of itself, or with accepted runs.
+
+    Raises:
+        UsageError: there are more or fewer, or --accept is given without --baseline-dir.
+    """
+    if accept and folder is None:
+        raise click.UsageError("--accept adds the run to the folder of --baseline-dir: name it")
+    if folder is not None and len(runs) != 1:
+        raise click.UsageError(f"expected one run, AFTER, beside --baseline-dir, found {len(runs)}")
+    if is_one_enough and len(runs) == 1:
+        return runs * 2
+    if len(runs) != 2:
+        raise click.UsageError(f"expected two runs, BEFORE and AFTER, found {len(runs)}; --history takes more")
+    return runs
+
+
+def _accepted_before(folder: Path, n_last: int, *, quiet: bool) -> Run | None:
+    """Return the last accepted runs together; None, with a note, where there are none."""
+    if known := read_accepted(folder, n_last):
+        return together(known)
+    if not quiet:
+        say(f"note: {folder} has no accepted run, so that the run is compared with itself: --accept makes it the first")
+    return None
+
+
+def _accept(run: Run, folder: Path, n_kept: int) -> None:
+    """Add a run to a folder of accepted ones, and remove the oldest that are too many.
+
+    Raises:
+        OutputError: the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(next_file(folder), baseline_json(run))
+        for path in accepted_files(folder)[:-n_kept]:
+            path.unlink()
+    except OSError as error:
+        if isinstance(error, NcuroofError):
+            raise
+        raise OutputError(f"{folder}: cannot be written: {error.strerror}", hint="choose another folder") from error
+
+
+def _check_gates(gates: Sequence[str], files: Sequence[Path], outputs: Outputs) -> None:
+    """Print how many gates there are, all of which can be judged.
+
+    Raises:
+        GateError: one is malformed, or a file has something else in place of gates.
+        UsageError: the result is to be written somewhere.
+    """
+    if not outputs.is_default:
+        raise click.UsageError("--check-gates compares nothing, so that there is nothing for -o or --format")
+    texts = list(gates)
+    if not texts:
+        in_files = (_gates_in(path, table) for path in files if (table := _own_table(path)) is not None)
+        texts = [text for found in in_files for text in found] if files else list(_configured())
+    for text in texts:
+        parse_gate(text)
+    say(f"{counted(len(texts), 'gate')} can be judged")
 
 
 def _tree() -> SourceTree:

@@ -199,9 +199,47 @@ def test_github_is_told_in_its_own_words(before: Path, tmp_path: Path, monkeypat
     assert "::error" not in said.err  # told once
 
 
+@pytest.mark.long
+def test_accepted_runs_are_kept_and_compared_with(before: Path, tmp_path: Path, capfd) -> None:
+    folder = tmp_path / "accepted"
+    accept = ("compare", "--baseline-dir", folder, "--accept", "--keep", "3", "--gate", "kernel(saxpy).time:+3%")
+    assert run_main(*accept, before) == 0
+    assert "has no accepted run, so that the run is compared with itself" in capfd.readouterr().err
+    for number in range(4):
+        again = written(tmp_path, f"{number}.ncu-rep", TIMES | {"saxpy": 400.0 + number})
+        assert run_main(*accept, again) == 0
+    assert [path.name for path in sorted(folder.iterdir())] == ["0003.json", "0004.json", "0005.json"]
+    assert "before: 3 accepted runs, the last of them 2.ncu-rep" in capfd.readouterr().out
+    slower = written(tmp_path, "slower.ncu-rep", TIMES | {"saxpy": 424.0})
+    assert run_main(*accept, slower) == 3
+    assert len(list(folder.iterdir())) == 3  # and it was not accepted
+    assert "saxpy changed by +5.5 %" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [
+        ('gates = ["time:+5%", "findings.high==0"]', 0, "2 gates can be judged"),
+        ('gates = ["time>5%"]', 2, "not a gate: 'time>5%'"),
+        ("gatse = []", 2, "[tool.ncuroof] takes only gates, found gatse"),
+    ],
+)
+def test_gates_are_checked_without_a_run(tmp_path: Path, monkeypatch, capfd, text: str, code: int, said: str) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("pyproject.toml").write_text(f"[tool.ncuroof]\n{text}\n", encoding="utf-8")
+    assert run_main("compare", "--check-gates") == code
+    assert run_main("compare", "--check-gates", "pyproject.toml") == code
+    assert capfd.readouterr().err.count(said) == 2
+    assert run_main("compare", "--check-gates", "--gate", "time:+3%") == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
+        (("BEFORE", "--accept"), 2, "--accept adds the run to the folder of --baseline-dir"),
+        (("BEFORE", "BEFORE", "--baseline-dir", "d"), 2, "expected one run, AFTER, beside --baseline-dir, found 2"),
+        (("--check-gates", "-o", "a.json"), 2, "--check-gates compares nothing"),
+        ((), 2, "expected two runs, BEFORE and AFTER, found 0"),
         (("none.ncu-rep", "none.ncu-rep"), 1, "none.ncu-rep"),
         (("BEFORE", "none.json"), 1, "none.json"),
         (("BEFORE", "BEFORE", "--gate", "time>3"), 2, "time needs a limit in percent"),
