@@ -13,15 +13,18 @@ import polars as pl
 from ncuroof.batch.dataset import Dataset
 from ncuroof.cli.options import Location, common, keep_inputs
 from ncuroof.cli.outputs import Outputs, written_as
-from ncuroof.errors import QueryError
-from ncuroof.fleet.questions import across_gpus, by_time, changes, factors, overview
+from ncuroof.errors import GatesFailedError, QueryError
+from ncuroof.fleet.questions import Changes, across_gpus, by_time, changes, code_versions, factors, overview
 from ncuroof.fleet.series import COLUMN_BY_FACTOR, LABEL_PREFIX, label, label_counts
+from ncuroof.formatting import counted
 from ncuroof.present.analysed import Document, Record
 from ncuroof.present.documents.fleet import fleet_document, sql_document
 from ncuroof.present.documents.json_text import json_text
+from ncuroof.present.sentences.match_change import factor
 from ncuroof.present.texts.fleet import table_markdown, table_text, to_markdown, to_text
 
 _MAX_MESSAGE_LENGTH = 300
+_MOST_NAMED = 5
 
 _CHANGE = re.compile(r"(?:\s|--.*\n|/\*(?s:.*?)\*/)*(CREATE|DELETE|DROP|INSERT|TRUNCATE|UPDATE)\b", re.IGNORECASE)
 """Start of a SQL statement that changes a table instead of asking, behind comments."""
@@ -44,6 +47,13 @@ _ROWS: Mapping[str, Callable[[Record], str]] = {
     help=f"Look for changes of time by {', '.join(COLUMN_BY_FACTOR)}, or label:NAME. Repeatable; "
     "default: report, driver, ncu and every label.",
 )
+@click.option(
+    "--fail-on",
+    "failing",
+    multiple=True,
+    metavar="WHAT",
+    help="Exit with status 3 if a kernel got slower at the newest value of WHAT, as in --by. Repeatable.",
+)
 @click.option("--kernel", metavar="REGEX", help="Only kernels whose name matches.")
 @click.option("--gpu", metavar="REGEX", help="Only GPUs whose name matches.")
 @click.option("--since", type=click.DateTime(["%Y-%m-%d"]), help="Only reports recorded on that day (UTC) or later.")
@@ -57,6 +67,7 @@ def fleet(  # noqa: PLR0913  an argument per option
     *,
     dataset: str,
     compared: tuple[str, ...],
+    failing: tuple[str, ...],
     kernel: str | None,
     gpu: str | None,
     since: datetime | None,
@@ -69,9 +80,10 @@ def fleet(  # noqa: PLR0913  an argument per option
     Times are compared only where kernel, shape, program, GPU and clock control are the same. A time counts as changed if it differs
     beyond measurement noise.
     """
-    _check_query(sql, wants_failures=wants_failures)
+    _check_query(sql, wants_failures=wants_failures, failing=failing)
     keep_inputs(outputs.paths, [Path(dataset)])
     source = Dataset.at(dataset)
+    regressions: list[Changes] = []
     try:
         everything = source.kernels()
         kernels = _chosen(everything, kernel=kernel, gpu=gpu, since=since)
@@ -83,21 +95,38 @@ def fleet(  # noqa: PLR0913  an argument per option
         if query is not None:
             writers, document = _ROWS, sql_document(query, _answer(query, kernels, source.failures()))
         else:
-            writers, document = _ANSWERS, _asked(source, kernels, compared, top)
+            found = _changes(kernels, compared, failing)
+            regressions = [each for each in found if each.by in failing]
+            writers, document = _ANSWERS, _asked(source, kernels, found, top)
     except pl.exceptions.PolarsError as error:
         raise QueryError(
             f"{dataset}: {_brief(error)}",
             hint="docs/columns.md lists the columns; put names with a dot in double quotes",
         ) from error
     outputs.write(lambda form: writers[form](document))
+    _raise_where_slower(regressions)
 
 
-def _check_query(sql: str | None, *, wants_failures: bool) -> None:
+def _raise_where_slower(found: Sequence[Changes]) -> None:
+    """Raise a `GatesFailedError` that names the kernels which got slower at the newest value of something."""
+    said = [
+        f"{row['short_name']} {factor(row['change_frac'])} by {each.by} ({row['before_value']} → {row['value']})"
+        for each in found
+        for row in each.newly_slower.iter_rows(named=True)
+    ]
+    if said:
+        more = f", and {len(said) - _MOST_NAMED} more" if len(said) > _MOST_NAMED else ""
+        raise GatesFailedError(f"{counted(len(said), 'kernel')} slower: {', '.join(said[:_MOST_NAMED])}{more}")
+
+
+def _check_query(sql: str | None, *, wants_failures: bool, failing: Sequence[str]) -> None:
     """Check that there is at most one question, and that --sql asks one: polars would drop tables of its own without a word.
 
     Raises:
-        UsageError: --sql and --failures are both given, or a statement changes a table.
+        UsageError: --sql and --failures are both given, or one of them and --fail-on, or a statement changes a table.
     """
+    if failing and (sql is not None or wants_failures):
+        raise click.UsageError("--fail-on judges what changed, which --sql and --failures do not ask for")
     if sql is None:
         return
     if wants_failures:
@@ -112,17 +141,28 @@ def _brief(error: pl.exceptions.PolarsError) -> str:
     return said if len(said) <= _MAX_MESSAGE_LENGTH else f"{said[:_MAX_MESSAGE_LENGTH]}…"
 
 
-def _asked(source: Dataset, kernels: pl.LazyFrame, compared: Sequence[str], top: int) -> Document:
+def _changes(kernels: pl.LazyFrame, compared: Sequence[str], failing: Sequence[str]) -> list[Changes]:
+    """Return what changed by the factors to show, and by those that --fail-on names.
+
+    Raises:
+        UsageError: there is no such factor.
+    """
     known = [*COLUMN_BY_FACTOR, *(f"{LABEL_PREFIX}{name}" for name in label_counts(kernels)["name"])]
-    for name in compared:
-        if name not in known:
-            raise click.UsageError(f"--by: expected one of {', '.join(known)}, found {name!r}")
+    for option, names in (("--by", compared), ("--fail-on", failing)):
+        for name in names:
+            if name not in known:
+                raise click.UsageError(f"{option}: expected one of {', '.join(known)}, found {name!r}")
+    return [changes(kernels, name) for name in dict.fromkeys((*(compared or factors(kernels)), *failing))]
+
+
+def _asked(source: Dataset, kernels: pl.LazyFrame, found: Sequence[Changes], top: int) -> Document:
     return fleet_document(
         source.location,
         overview(kernels),
         by_time(kernels),
         across_gpus(kernels),
-        [changes(kernels, name) for name in compared or factors(kernels)],
+        found,
+        code_versions(kernels),
         source.failures().collect(),
         top=top,
     )

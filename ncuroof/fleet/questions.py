@@ -80,6 +80,13 @@ class Changes:
         return self.steps.filter(pl.col("is_significant") & pl.col("is_same_work") & (pl.col("change_frac") > 0))
 
     @property
+    def newly_slower(self) -> pl.DataFrame:
+        """Regressions at the newest value of their series: what got slower earlier may be repaired."""
+        newest = pl.col("first_recorded_at") == pl.col("newest")
+        last = self.steps.group_by("series").agg(pl.col("first_recorded_at").max().alias("newest"))
+        return self.slower.join(last, on="series", how="left", maintain_order="left").filter(newest).drop("newest")
+
+    @property
     def faster(self) -> pl.DataFrame:
         """The same work takes less time, beyond chance."""
         return self.steps.filter(pl.col("is_significant") & pl.col("is_same_work") & (pl.col("change_frac") < 0))
@@ -233,10 +240,24 @@ def _agree(name: str, most_frac: float) -> pl.Expr:
 
 def changes(fleet: pl.LazyFrame, by: str) -> Changes:
     """Return what changed from one driver, tool, commit, … to the next; see `series`."""
-    found = steps(sides(fleet, by))
+    found = steps(sides(fleet, by), states_values=by == "code")
     cost = (pl.col("mean_ns") - pl.col("before_ns")).abs()
     ordered = found.sort(pl.col("is_significant"), cost, pl.col("series"), descending=[True, True, False])
     return Changes(by, ordered, found["series"].n_unique())
+
+
+def code_versions(fleet: pl.LazyFrame) -> pl.DataFrame:
+    """Return FLEET_STEPS from one machine code of a kernel to the next, the newest first: a kernel of several shapes once.
+
+    Code differs where the source does, and where another compiler or driver made it: `also_changed` says since which version.
+    """
+    found = changes(fleet, "code").steps
+    cost = (pl.col("mean_ns") - pl.col("before_ns")).abs()
+    return (
+        found.sort("is_significant", cost, descending=True, maintain_order=True)
+        .unique(["name", "process_name", "gpu_name", "before_value", "value"], keep="first", maintain_order=True)
+        .sort("first_recorded_at", descending=True, maintain_order=True)
+    )
 
 
 def factors(fleet: pl.LazyFrame) -> tuple[str, ...]:

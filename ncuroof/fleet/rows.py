@@ -13,6 +13,7 @@ import polars as pl
 
 from ncuroof._version import __version__
 from ncuroof.ingest import RawReport
+from ncuroof.metrics import code_of
 from ncuroof.metrics.work import whole_flop
 from ncuroof.tables import DEVICES, FINDINGS, check, conform
 
@@ -52,6 +53,8 @@ FLEET = pl.Schema(
         "block": pl.List(pl.Int64),
         "nvtx": pl.List(pl.String),  # open ranges, outermost first
         "process_name": pl.String(),
+        "code_sha256": pl.String(),  # of the whole machine code without addresses; null where not known, and in older files
+        "compiler_version": pl.String(),  # of ptxas, which made the code; null likewise
         # what it stands for, where a first run counted launches; 1, and null in older files, where none did
         "n_represented": pl.Float64(),  # launches
         "weight": pl.Float64(),  # what its times are multiplied by in sums
@@ -176,9 +179,12 @@ def fleet_rows(
     """
     check(findings, FINDINGS, table="findings")
     gpus = check(devices, DEVICES, table="devices").select("device", gpu_name="name")
+    whole = pl.when("is_whole").then("sha256").alias("code_sha256")
+    code = code_of([report]).select("id", whole, pl.col("compiler").alias("compiler_version"))
     rows = (
         kernels.join(gpus, on="device", how="left", maintain_order="left")
         .join(_summary(findings), on="id", how="left", maintain_order="left")
+        .join(code, on="id", how="left", maintain_order="left")
         .with_columns(
             whole_flop(kernels).alias("work.flop"),
             pl.col("workload").cast(pl.String),

@@ -34,10 +34,18 @@ COLUMN_BY_FACTOR = {
     "ncu": "ncu_version",
     "ncuroof": "ncuroof_version",
     "report": "report_sha256",
+    "compiler": "compiler_version",
+    "code": "code_sha256",
 }
 """What can be compared besides labels."""
 
-_CONTEXT = {"driver": "the driver", "cuda": "the CUDA version", "ncu": "Nsight Compute"}
+_CONTEXT = {
+    "driver": "the driver",
+    "cuda": "the CUDA version",
+    "ncu": "Nsight Compute",
+    "compiler": "the compiler",
+    "code": "the machine code",
+}
 """What may differ besides what is compared, and be the cause; so may labels."""
 
 _CONTEXT_PREFIX = "context."
@@ -65,7 +73,7 @@ def factor(name: str) -> pl.Expr:
         return label(name.removeprefix(LABEL_PREFIX))
     if name == "report":
         return pl.format("{} {}", pl.col("report_sha256").str.head(_N_HASH), pl.col("report_file"))
-    return pl.col(COLUMN_BY_FACTOR[name])
+    return pl.col(COLUMN_BY_FACTOR[name]).str.head(_N_HASH) if name == "code" else pl.col(COLUMN_BY_FACTOR[name])
 
 
 def label(name: str) -> pl.Expr:
@@ -169,8 +177,13 @@ def _context(fleet: pl.LazyFrame, compared: str) -> dict[str, pl.Expr]:
     return versions | {f"label {name}": label(name) for name in names}
 
 
-def steps(found: pl.DataFrame) -> pl.DataFrame:
-    """Return FLEET_STEPS of what `sides` returned: every value beside the one before it in its series."""
+def steps(found: pl.DataFrame, *, states_values: bool = False) -> pl.DataFrame:
+    """Return FLEET_STEPS of what `sides` returned: every value beside the one before it in its series.
+
+    Args:
+        found: of `sides`.
+        states_values: whether to say of what differs besides what it was and became: "the driver 580.1 → 590.2".
+    """
     noise = load_comparison_rules().noise
     before = [
         pl.col(name).shift().over("series").alias(f"before.{name}")
@@ -194,7 +207,7 @@ def steps(found: pl.DataFrame) -> pl.DataFrame:
             change.alias("change_frac"),
             pl.Series("noise_frac", noises, dtype=pl.Float64),
             is_comparable.alias("is_comparable"),
-            _also_changed(pairs).alias("also_changed"),
+            _also_changed(pairs, states_values=states_values).alias("also_changed"),
             _is_same_work().alias("is_same_work"),
             pl.col("before.value").alias("before_value"),
             pl.col("before.mean_ns").alias("before_ns"),
@@ -226,13 +239,26 @@ def _differ(name: str, least_frac: float) -> pl.Expr:
     return ((values[0] - values[1]).abs() > least_frac * pl.max_horizontal(values)).fill_null(value=False)
 
 
-def _also_changed(pairs: pl.DataFrame) -> pl.Expr:
+def _also_changed(pairs: pl.DataFrame, *, states_values: bool) -> pl.Expr:
     """Return what differs besides what is compared."""
+    names = [name for name in pairs.columns if name.startswith(_CONTEXT_PREFIX)]
     contexts = [
-        pl.when(pl.col(name) != pl.col(f"before.{name}")).then(pl.lit(name.removeprefix(_CONTEXT_PREFIX)))
-        for name in pairs.columns
-        if name.startswith(_CONTEXT_PREFIX)
+        pl.when(_context_differs(name)).then(_context_words(name, states_values=states_values)) for name in names
     ]
     rules = {each.quantity: each for each in load_comparison_rules().explanations}
     work = [pl.when(_differ(name, rules[name].least)).then(pl.lit(rules[name].words)) for name in _WORK]
     return pl.concat_list(*contexts, *work).list.drop_nulls()
+
+
+def _context_differs(name: str) -> pl.Expr:
+    """Return whether a version or label differs; what reports have of code only where both sides know it, as many have none."""
+    now, before = pl.col(name), pl.col(f"before.{name}")
+    is_of_code = name.removeprefix(_CONTEXT_PREFIX) in {_CONTEXT["compiler"], _CONTEXT["code"]}
+    return (now != before) & (now.list.len() > 0) & (before.list.len() > 0) if is_of_code else now != before
+
+
+def _context_words(name: str, *, states_values: bool) -> pl.Expr:
+    words = pl.lit(name.removeprefix(_CONTEXT_PREFIX))
+    if not states_values:
+        return words
+    return pl.format("{} {} → {}", words, pl.col(f"before.{name}").list.join("/"), pl.col(name).list.join("/"))

@@ -86,6 +86,7 @@ CODE = pl.Schema(
         "sha256": pl.String(),  # as of CodeIdentity; null where the code is not in the report
         "n_instructions": pl.Int64(),
         "is_whole": pl.Boolean(),
+        "compiler": pl.String(),  # version of ptxas; null where the code does not say
         "opcodes": pl.String(),  # executed warp instructions by opcode (`instances_text`); null where they were not collected
     }
 )
@@ -98,10 +99,9 @@ def code_of(reports: Sequence[RawReport]) -> pl.DataFrame:
     for report in reports:
         unknown = [None] * report.workloads.height
         texts = report.texts[EXECUTED_BY_OPCODE] if EXECUTED_BY_OPCODE in report.texts.columns else unknown
-        for identity, text in zip(report.code["identity"], texts, strict=True):
-            rows.append(
-                (len(rows), *(identity or dict.fromkeys(("sha256", "n_instructions", "is_whole"))).values(), text)
-            )
+        for identity, compiler, text in zip(report.code["identity"], report.code["compiler"], texts, strict=True):
+            known = identity or dict.fromkeys(("sha256", "n_instructions", "is_whole"))
+            rows.append((len(rows), *known.values(), compiler, text))
     return pl.DataFrame(rows, schema=CODE, orient="row")
 
 

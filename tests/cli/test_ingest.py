@@ -168,8 +168,10 @@ def test_a_place_that_keeps_nothing_is_refused_before_a_report_is_read(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--by", "moon"), "--by: expected one of driver, cuda, ncu, ncuroof, report, found 'moon'"),
+        (("--by", "moon"), "--by: expected one of driver, cuda, ncu, ncuroof, report, compiler, code, found 'moon'"),
         (("--by", "label:none"), "found 'label:none'"),
+        (("--fail-on", "moon"), "--fail-on: expected one of driver"),
+        (("--fail-on", "driver", "--failures"), "--fail-on judges what changed"),
         (("--kernel", "("), "--kernel: expected a regular expression, found '('"),
         (("--gpu", "*"), "--gpu: expected a regular expression, found '*'"),
     ],
@@ -189,6 +191,16 @@ def answers(dataset: Path, capfd: pytest.CaptureFixture[str], *arguments: str) -
     capfd.readouterr()
     assert run_main("fleet", dataset, "--format", "json", *arguments) == 0
     return json.loads(capfd.readouterr().out)
+
+
+def test_a_regression_of_the_newest_commit_fails_where_it_is_asked_about(
+    dataset: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run_main("fleet", dataset, "--by", "driver", "--fail-on", "label:commit") == 3
+    said = capfd.readouterr()
+    assert "slower by label commit (1)" in said.out
+    assert said.err == "ncuroof: 1 kernel slower: k0 1.2× slower by label:commit (aaa → bbb)\n"
+    assert run_main("fleet", dataset, "--fail-on", "driver") == 0
 
 
 def test_the_document_tells_what_got_slower_by_commit(dataset: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -9,8 +9,10 @@ import pytest
 
 import ncuroof
 from ncuroof.ingest.code.elf import Image
+from ncuroof.ingest.code.modules import compiler_version
 from ncuroof.ingest.code.static_code import identity_of
 from tests.support.elf_image import elf_with
+from tests.support.lined import lined_report
 from tests.support.machine_code import ADD, EXIT, LOAD, STORE, branch, instruction
 from tests.support.report_writer import Kernel, write_report
 
@@ -23,6 +25,14 @@ def code_of(*opcodes: int) -> bytes:
 
 
 CODE = code_of(LOAD, ADD, STORE, EXIT)
+
+
+def test_code_says_which_compiler_made_it(tmp_path: Path) -> None:
+    report = tmp_path / "lined.ncu-rep"
+    report.write_bytes(lined_report())
+    found = ncuroof.read(report).raw[0].code
+    assert found["compiler"].to_list() == ["13.0.88"]  # as tests/support/line_tables/inlined.cubin says
+    assert compiler_version(Image(elf_with({}))) is None
 
 
 def test_what_fills_up_a_function_is_no_part_of_it() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from ncuroof.comparison import compare
 from ncuroof.fleet import FLEET_FAILURES
-from ncuroof.fleet.questions import across_gpus, by_time, overview
+from ncuroof.fleet.questions import across_gpus, by_time, code_versions, overview
 from ncuroof.present.documents.comparison import comparison_document
 from ncuroof.present.documents.fleet import fleet_document
 from ncuroof.present.documents.projection import projection_document
@@ -54,7 +54,9 @@ def of_projection(name: str) -> str:
 def of_fleets(name: str) -> str:
     rows = of_fleet.fleet(of_fleet.launch("a", 0, 100.0, name=name, short_name=name, gpu_name=name))
     failures = FLEET_FAILURES.to_frame()
-    document = fleet_document(name, overview(rows), by_time(rows), across_gpus(rows), [], failures, top=3)
+    document = fleet_document(
+        name, overview(rows), by_time(rows), across_gpus(rows), [], code_versions(rows), failures, top=3
+    )
     document["changes"] = [{"by": f"label:{name}", "n_steps": 0, "n_series": 0, "n_compared": 0}]
     return fleet_text.to_markdown(document)
 

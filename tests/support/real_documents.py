@@ -18,7 +18,7 @@ from ncuroof.comparison import compare, judge, parse_gate
 from ncuroof.comparison.baseline import baseline_json
 from ncuroof.comparison.history import history
 from ncuroof.fleet import FLEET_FAILURES
-from ncuroof.fleet.questions import across_gpus, by_time, changes, factors, overview
+from ncuroof.fleet.questions import across_gpus, by_time, changes, code_versions, factors, overview
 from ncuroof.present.documents.comparison import comparison_document, history_document
 from ncuroof.present.documents.fleet import fleet_document, sql_document
 from ncuroof.present.documents.projection import projection_document
@@ -133,15 +133,16 @@ def _fleet() -> list[Document]:
     """Return the documents for a fleet in which work and GPU change, and one report could not be ingested."""
     work = {"work.flop": 1e9}
     rows = fleet(
-        launch("a", 0, 100.0, recoverable_ns=40e3, labels={"commit": "x"}, **work),
-        launch("b", 1, 150.0, labels={"commit": "y"}, **work),
+        launch("a", 0, 100.0, recoverable_ns=40e3, labels={"commit": "x"}, code_sha256="a" * 64, **work),
+        launch("b", 1, 150.0, labels={"commit": "y"}, code_sha256="b" * 64, **work),
         launch("c", 2, 70.0, gpu_name="Tesla T4", **work),
         launch("d", 3, 50.0, gpu_name="Tesla T4", **work),
         launch("e", 4, 500.0, gpu_name="Tesla T4", **{"work.flop": 9e9}),
     )
     failed = pl.DataFrame([dict.fromkeys(FLEET_FAILURES, "x")], schema=FLEET_FAILURES)
     changed = [changes(rows, name) for name in factors(rows)]
-    answers = fleet_document("runs", overview(rows), by_time(rows), across_gpus(rows), changed, failed, top=10)
+    answered = overview(rows), by_time(rows), across_gpus(rows), changed, code_versions(rows), failed
+    answers = fleet_document("runs", *answered, top=10)
     return [answers, sql_document("SELECT error FROM failures", failed.select("error"))]
 
 

@@ -9,6 +9,7 @@ Source: Nsight Compute Customization Guide, "Report File Format": SourceData, Pr
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +23,10 @@ from ncuroof.ingest.wire import WireError
 
 REGISTERS_OF_VARIABLES = b".nv_debug_info_reg_sass"
 """A section that ptxas writes for `nvcc -G`, but not for `-lineinfo` or `-G -dopt=on`."""
+
+
+_VERSION = re.compile(rb"release \d{1,4}\.\d{1,4}, V(\d{1,4}(?:\.\d{1,6}){1,3})")
+"""In the note of an image that names its tools: "Cuda compilation tools, release 13.0, V13.0.88"."""
 
 
 @dataclass(eq=False)
@@ -123,6 +128,12 @@ def debug_builds(content: Content, framing: Framing, modules: Mapping[int, CodeM
     of_spans = (None if span is None else module_of(content, span, modules) for span in spans)
     rows = tuple(None if module is None else _known(module, builds) for module in of_spans)
     return rows if set(rows) - {None} else ()
+
+
+def compiler_version(image: Image) -> str | None:
+    """Return the version of ptxas that compiled an image, such as "13.0.88"; None where it does not say: ptxas 13 and later do."""
+    found = _VERSION.search(image.content(b".note.nv.tkinfo"))
+    return None if found is None else found[1].decode("ascii")
 
 
 def is_debug_build(image: Image) -> bool:

@@ -26,7 +26,7 @@ import polars as pl
 
 from ncuroof.ingest.code import sass
 from ncuroof.ingest.code.async_copies import serial_copies
-from ncuroof.ingest.code.modules import CodeModule, debug_builds, kernel_spans, located
+from ncuroof.ingest.code.modules import CodeModule, compiler_version, debug_builds, kernel_spans, located
 from ncuroof.ingest.code.sass import CONTROL, GLOBAL_LOADS, LOADED_BYTES, OPCODE, STORES, words
 from ncuroof.ingest.file_content import Content
 from ncuroof.ingest.framing import Framing
@@ -330,6 +330,7 @@ RAW_CODE = pl.Schema(
     {
         "is_debug_build": pl.Boolean(),
         "identity": _IDENTITY,
+        "compiler": pl.String(),  # version of ptxas
         **{name: dtype for name, (dtype, _) in ANALYSES.items()},
     }
 )
@@ -379,7 +380,8 @@ def _analysed(
         target = image.compute_capability
         identity = identity_of(code, target, image.relocated(function))
         return {name: analyse(code, target) for name, (_, analyse) in ANALYSES.items()} | {
-            "identity": None if identity is None else asdict(identity)
+            "identity": None if identity is None else asdict(identity),
+            "compiler": compiler_version(image),
         }
 
     for row in islice(rows, _MOST_LOOKED_AT):

@@ -16,12 +16,13 @@ SCHEMA = "ncuroof.fleet_answers/1"
 SQL_SCHEMA = "ncuroof.fleet_sql/1"
 
 
-def fleet_document(
+def fleet_document(  # noqa: PLR0913  an argument per list
     dataset: str,
     found: Overview,
     kernels: pl.DataFrame,
     gpus: pl.DataFrame,
     changes: Sequence[Changes],
+    code: pl.DataFrame,
     failures: pl.DataFrame,
     *,
     top: int,
@@ -34,6 +35,7 @@ def fleet_document(
         kernels: table that `by_time` returns.
         gpus: table that `across_gpus` returns.
         changes: one entry per factor, such as driver version or a label.
+        code: table that `code_versions` returns.
         failures: FLEET_FAILURES.
         top: most entries per list.
     """
@@ -50,6 +52,7 @@ def fleet_document(
         "recoverable": _listed(by_recoverable_time(kernels), top),
         "across_gpus": _listed(gpus.filter(pl.col("launch").is_in(first_launches.implode())), gpus.height),
         "changes": [_change(each, top) for each in changes],
+        "code": _listed(code, top),
         "failures": _listed(failures, top),
     }
 

@@ -17,6 +17,8 @@ _WORDS_BY_FACTOR = {
     "cuda": "by CUDA version",
     "ncu": "by Nsight Compute version",
     "ncuroof": "by ncuroof version",
+    "compiler": "by compiler version",
+    "code": "by machine code",
 }
 
 _NO_ROWS = "no rows"
@@ -140,6 +142,8 @@ def _sections(document: Record) -> Iterator[Section]:
     yield _gpus(document["across_gpus"])
     for found in document["changes"]:
         yield from _changes(found)
+    if document["code"]["n"]:
+        yield _code(document["code"])
 
 
 def _slow(row: Record) -> tuple[str, ...]:
@@ -216,6 +220,27 @@ def _changes(found: Record) -> Iterator[Section]:
         if listed["n"]:
             rows = tuple(map(_step, listed["rows"]))
             yield Section(f"{title} ({_shown(listed)})", (counts,), head, rows)
+
+
+def _code(listed: Record) -> Section:
+    note = "one name, program and GPU; the source may be the same: 'also differs' says which compiler or driver came with the code"
+    head = ("kernel", "program", "GPU", "from", "to", "since", "one launch", "also differs")
+    rows = tuple(
+        (
+            *_names(row),
+            row["before_value"],
+            row["value"],
+            row["first_recorded_at"][:10],
+            factor(row["change_frac"])
+            if row["is_significant"]
+            else "no change beyond noise"
+            if row["is_comparable"]
+            else "",
+            ", ".join(row["also_changed"]),
+        )
+        for row in listed["rows"]
+    )
+    return Section(f"same kernel, other machine code ({_shown(listed)})", (note,), head, rows)
 
 
 def _step(row: Record) -> tuple[str, ...]:
