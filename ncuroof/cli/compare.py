@@ -195,11 +195,14 @@ def _accepted_before(folder: Path, n_last: int, *, quiet: bool) -> Run | None:
 
 
 def _accept(run: Run, folder: Path, n_kept: int) -> None:
-    """Add a run to a folder of accepted ones, and remove the oldest that are too many.
+    """Add a run to a folder of accepted ones, and remove the oldest that are too many; a damaged run is no standard.
 
     Raises:
         OutputError: the folder cannot be written.
     """
+    if run.damage:
+        say(f"warning: the run is damaged and was not accepted: {'; '.join(run.damage)}")
+        return
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(next_file(folder), baseline_json(run))
