@@ -26,9 +26,11 @@ function arrow(chart, mark, fromX, fromY, isChanged) {
     return `${backX + sign * unitY * (head / 2)},${backY - sign * unitX * (head / 2)}`;
   };
   const stroke = colour(isChanged ? mark.verdict : "soft");
+  const halo = chart.line(fromX, fromY, tipX, tipY, colour("paper")); // tells the arrow from dots and roofs that it crosses
+  halo.setAttribute("stroke-width", isChanged ? 5 : 3);
   const line = chart.line(fromX, fromY, tipX, tipY, stroke);
-  line.setAttribute("stroke-width", isChanged ? 2 : 1);
+  line.setAttribute("stroke-width", isChanged ? 2.5 : 1);
   line.setAttribute("class", "arrow");
-  const start = draw("circle", { cx: fromX, cy: fromY, r: 3, fill: colour("paper"), stroke });
-  return [line, start, draw("polygon", { points: `${tipX},${tipY} ${side(1)} ${side(-1)}`, fill: stroke })];
+  const start = draw("circle", { cx: fromX, cy: fromY, r: isChanged ? 4 : 3, fill: colour("paper"), stroke, "stroke-width": isChanged ? 2 : 1 });
+  return [halo, line, start, draw("polygon", { points: `${tipX},${tipY} ${side(1)} ${side(-1)}`, fill: stroke, stroke: colour("paper") })];
 }

@@ -83,6 +83,11 @@ function dotOf(position, view, level) {
   return { x, y: columns.y[position], precision: columns.precision[position], roof: columns.roof[position] };
 }
 
+/** The number in the list of what to do first of the change that is expected to save a launch the most; null where none there does. */
+function numberOf(position) {
+  return DATA.actions[LAUNCHES.worth[position]] ?? null;
+}
+
 /** The longest launch; undefined for none. */
 function longestOf(positions) {
   const time = (position) => LAUNCHES.duration_ns[position] ?? -1;

@@ -2,37 +2,88 @@
 
 /** Titles of columns with long texts, which wrap. */
 const WORDY = ["line", "mostly waiting for", "what is counted"];
+const MOST_BARS_SHOWN = 5; // of a block; the others are folded
+const MOST_FINDINGS_SHOWN = 2;
+const LEAST_NAMED = 0.1; // share of the stalls' bar with room for a name
+
+/** A heading with a "?" that unfolds what the quantities below it mean: [name, label, meaning] each. */
+function headingWithMeanings(title, quantities) {
+  const heading = make("h3", {}, title);
+  const known = quantities.filter(([, , meaning]) => meaning);
+  if (!known.length) return [heading];
+  const asking = make("button", { type: "button", class: "what", "aria-expanded": "false", "aria-label": `What the numbers of “${title}” mean` }, "?");
+  const list = make("dl", { class: "meanings" });
+  list.hidden = true;
+  asking.addEventListener("click", () => {
+    if (!list.children.length) {
+      list.append(...known.flatMap(([name, label, meaning]) => [make("dt", {}, label), make("dd", {}, meaning, " ", make("code", {}, name))]));
+    }
+    list.hidden = !list.hidden;
+    asking.setAttribute("aria-expanded", String(!list.hidden));
+  });
+  heading.append(" ", asking);
+  return [heading, list];
+}
 
 class Detail {
-  constructor({ detail, texts, quantities }) {
-    Object.assign(this, { detail, texts, quantities });
+  constructor({ detail, texts, quantities }, position) {
+    Object.assign(this, { detail, texts, quantities, position });
   }
 
   words(cell) {
     return words(cell, this.texts);
   }
 
-  /** Label of a quantity, with its name and meaning on hover. */
+  /** Label of a quantity. */
   quantity(number, tag = "span") {
-    const [name, label, meaning] = this.quantities[number];
-    return make(tag, { title: [name, this.words(meaning)].filter(Boolean).join(": ") }, this.words(label));
+    return make(tag, {}, this.words(this.quantities[number][1]));
   }
 
+  /** A heading, and what these quantities mean behind its "?". */
+  heading(title, numbers) {
+    const met = [...new Set(numbers)].map((number) => this.quantities[number].map((cell) => this.words(cell)));
+    return headingWithMeanings(title, met);
+  }
+
+  /** The path to the verdict as a strip of boxes that ends in it, without those that only ask what is known. */
   path() {
-    const steps = this.detail.path.map(([question, quantity, value, condition, outcome, remark]) => {
+    const asked = this.detail.path.filter(([, , , , outcome, , isPlain]) => !(isPlain && outcome));
+    const boxes = asked.map(([question, quantity, value, condition, outcome, remark]) => {
       const answer = outcome === null ? "not known" : outcome ? "yes" : "no";
-      const numbers = make("span", { class: "soft" }, this.quantity(quantity), `: ${value}${condition ? `, needs ${condition}` : ""}${remark ? `; ${remark}` : ""}`);
-      return make("li", {}, make("span", { class: "answer" }, answer), make("span", {}, this.words(question), " ", numbers));
+      const needs = condition ? `, needs ${condition}` : "";
+      const numbers = make("span", { class: "soft" }, this.quantity(quantity), `: ${value}${needs}${remark ? `; ${remark}` : ""}`);
+      return make("li", {}, make("span", { class: "step-box" }, this.words(question), " ", numbers), make("span", { class: "outcome" }, ` ${answer} `));
     });
+    const limiter = words(LAUNCHES.limiter[this.position]);
+    const end = make("li", { class: "end" }, verdictMark(verdictOf(this.position)), limiter ? ` limited by ${limiter}` : "");
     const flip = this.words(this.detail.flip);
-    return [make("h3", {}, "Why this verdict"), make("ol", { class: "path" }, ...steps), ...(flip ? [make("p", {}, flip)] : [])];
+    const numbers = asked.map(([, quantity]) => quantity);
+    return [...this.heading("Why this verdict", numbers), make("ol", { class: "path" }, ...boxes, end), ...(flip ? [make("p", { class: "soft" }, flip)] : [])];
+  }
+
+  /** Both sides of NVIDIA's Speed of Light as large bars, with the line from which a unit counts as busy. */
+  speed() {
+    const { bars, line, said } = this.detail.speed;
+    if (!bars.length) return [];
+    const rows = bars.flatMap(([number, text, frac, side]) => {
+      const fill = make("div", { class: `fill v-${side}` });
+      fill.style.width = `${100 * frac}%`;
+      const mark = make("div", { class: "line" });
+      mark.style.left = `${100 * line}%`;
+      return [this.quantity(number, "dt"), make("dd", { class: "track", "aria-hidden": "true" }, fill, ...(line === null ? [] : [mark])), make("dd", { class: "number" }, text)];
+    });
+    const [heading, ...meanings] = this.heading("Speed of Light", bars.map(([number]) => number));
+    if (said) heading.append(make("span", { class: "soft" }, ` ${said}`));
+    return [heading, ...meanings, make("dl", { class: "bars speed" }, ...rows)];
   }
 
   finding(finding) {
     const evidence = finding.evidence.flatMap(([quantity, value], index) => [index ? ", " : "", this.quantity(quantity), ` ${value}`]);
     const gain = finding.gain === null ? "" : make("strong", {}, finding.gain);
     const basis = finding.basis === "" ? "" : make("span", { class: "soft" }, ": ", this.words(finding.basis));
-    const parts = [make("h4", {}, this.words(finding.title)), make("p", {}, gain, basis), make("p", {}, this.words(finding.advice))];
+    const number = DATA.actions[finding.id];
+    const badge = number ? [make("a", { class: "no", href: `#action-${number}`, "aria-label": `Number ${number} of what to do first` }, number), " "] : [];
+    const parts = [make("h4", {}, ...badge, this.words(finding.title)), make("p", {}, this.words(finding.advice)), make("p", {}, gain, basis)];
     const where = this.words(finding.where);
     if (where) parts.push(make("p", {}, "Where: ", isolated(where), "."));
     const source = this.words(finding.source);
@@ -45,7 +96,9 @@ class Detail {
   findings() {
     const none = make("p", { class: "soft" }, "None: the collected counters point to no cause.");
     const { findings } = this.detail;
-    return [make("h3", {}, "Findings"), ...(findings.length ? findings.map((finding) => this.finding(finding)) : [none])];
+    const heading = this.heading("Findings", findings.flatMap(({ evidence }) => evidence.map(([number]) => number)));
+    const parts = findings.map((finding) => this.finding(finding));
+    return [...heading, ...(parts.length ? folded(parts, MOST_FINDINGS_SHOWN, "finding", "findings") : [none])];
   }
 
   caveats() {
@@ -79,18 +132,25 @@ class Detail {
     ];
   }
 
-  /** The path of the bytes from the SMs to DRAM: units with their hit rates, and the traffic between them. */
+  /** The paths of the bytes from the SMs to DRAM and to shared memory: units with their hit rates, and the traffic between them. */
   flow() {
-    if (!this.detail.flow.length) return [];
-    const stations = this.detail.flow.map(([kind, text, note, width]) => {
+    const paths = [this.detail.flow, this.detail.shared_flow].filter((stations) => stations.length);
+    if (!paths.length) return [];
+    const key = make("span", { class: "soft" }, " thickness: bytes; colour: share of the peak");
+    return [make("h3", {}, "Traffic from the SMs to DRAM", key), ...paths.map((stations) => this.flowPath(stations))];
+  }
+
+  flowPath(path) {
+    const stations = path.map(([kind, text, note, width, frac]) => {
       const item = make("li", { class: kind }, make("span", {}, this.words(text)), note ? make("span", { class: "soft" }, this.words(note)) : "");
       if (kind === "traffic") item.style.setProperty("--width", `${width}px`);
+      if (frac !== null) item.style.setProperty("--busy", Math.min(0.25 + 0.75 * frac, 1));
       return item;
     });
     // Traffic and the unit that it reaches stay on one line, however narrow the window is.
     const hops = [stations[0]];
     for (let each = 1; each < stations.length; each += 2) hops.push(make("li", { class: "hop" }, make("ol", {}, ...stations.slice(each, each + 2))));
-    return [make("h3", {}, "Traffic from the SMs to DRAM"), make("ol", { class: "flow" }, ...hops)];
+    return make("ol", { class: "flow" }, ...hops);
   }
 
   /** The rows of a block, laid out by its kind; rows of one cell are remarks below the others. */
@@ -112,12 +172,36 @@ class Detail {
   }
 
   bars(rows) {
-    const cells = rows.flatMap(([number, text, frac]) => {
-      const fill = make("div", { class: "fill" });
-      fill.style.width = `${100 * frac}%`;
-      return [this.quantity(number, "dt"), make("dd", { class: "track", "aria-hidden": "true" }, fill), make("dd", { class: "number" }, text)];
+    const list = (some) => make("dl", { class: "bars" }, ...some.flatMap((row) => this.bar(row)));
+    const [shown, others] = [rows.slice(0, MOST_BARS_SHOWN), rows.slice(MOST_BARS_SHOWN)];
+    if (others.length < 2) return list(rows);
+    return make("div", {}, list(shown), make("details", {}, make("summary", {}, `${others.length} more`), list(others)));
+  }
+
+  bar([number, text, frac]) {
+    const fill = make("div", { class: "fill" });
+    fill.style.width = `${100 * frac}%`;
+    return [this.quantity(number, "dt"), make("dd", { class: "track", "aria-hidden": "true" }, fill), make("dd", { class: "number" }, text)];
+  }
+
+  /** Parts of a whole as one bar, and below it as bars of their own. */
+  stack(rows) {
+    const parts = rows.map(([number, text, frac], index) => {
+      const part = make("span", { class: `part p${index % 4}` }, frac >= LEAST_NAMED ? `${this.words(this.quantities[number][1])} ${text}` : "");
+      part.style.flexGrow = frac;
+      return part;
     });
-    return make("dl", { class: "bars" }, ...cells);
+    return make("div", {}, make("div", { class: "stack", "aria-hidden": "true" }, ...parts), this.bars(rows));
+  }
+
+  /** Source lines, with their share of the samples as bars. */
+  lines(rows, titles) {
+    const list = this.table(rows.map((row) => row.slice(0, -1)), titles);
+    [...list.querySelectorAll("tbody tr")].forEach((line, index) => {
+      line.cells[0].classList.add("bar-cell");
+      line.cells[0].style.setProperty("--bar", `${100 * (rows[index].at(-1) ?? 0)}%`);
+    });
+    return list;
   }
 
   table(rows, titles) {
@@ -134,17 +218,26 @@ class Detail {
     return make("details", {}, make("summary", {}, `${rows.length} more`), make("dl", { class: "meanings" }, ...pairs));
   }
 
-  /** The blocks of numbers: narrow ones side by side, tables below each other. */
+  /** The blocks of numbers: narrow ones side by side, tables below each other and folded. */
   blocks(sections = DATA.sections) {
     const cards = make("div", { class: "cards" });
     const tables = make("div", {});
     for (const [key, title, kind, columns] of sections) {
-      const parts = this.block(this.detail[key], kind, columns);
-      const isWide = kind === "table" || kind === "meanings";
-      (isWide ? tables : cards).append(make("div", { class: isWide ? "wide" : "" }, make("h3", {}, title), ...parts));
+      const rows = this.detail[key];
+      const parts = this.block(rows, kind, columns);
+      const isOfQuantities = ["bars", "numbers", "stack"].includes(kind);
+      const heading = isOfQuantities ? this.heading(title, rows.filter((row) => row.length > 1).map(([number]) => number)) : [make("h3", {}, title)];
+      if (kind === "table") tables.append(make("details", { class: "wide" }, make("summary", {}, ...heading), ...parts));
+      else (kind === "meanings" ? tables : cards).append(make("div", { class: ["meanings", "lines"].includes(kind) ? "wide" : "" }, ...heading, ...parts));
     }
     return [cards, tables];
   }
+}
+
+/** Parts of which the first are shown and the others folded. */
+function folded(parts, most, one, many) {
+  const rest = parts.slice(most);
+  return rest.length ? [...parts.slice(0, most), make("details", {}, make("summary", {}, `${counted(rest.length, one, many)} more`), ...rest)] : parts;
 }
 
 /** The recorded counters, unpacked when the block is opened. */
@@ -174,7 +267,7 @@ function alike(position) {
   const group = ROWS.groups.find((row) => row.launches.includes(position));
   if (!group || group.launches.length < 2) return [];
   const options = group.launches.map((each) => [String(each), `#${LAUNCHES.id[each]}, ${duration(LAUNCHES.duration_ns[each])}`]);
-  return [make("p", {}, choice(`One of ${group.launches.length}${LAUNCHES.n_represented ? " profiled" : ""} similar launches:`, options, String(position), { id: "alike" }, (value) => choose(Number(value))))];
+  return [make("p", {}, choice(`One of ${group.launches.length}${LAUNCHES.n_represented ? " profiled" : ""} similar launches:`, options, String(position), { id: "alike" }, (value) => open(Number(value), { isStep: true })))];
 }
 
 /** The sliders of a launch; none where its busy times are not known. */
@@ -188,7 +281,7 @@ function known(position, detail) {
   const sliders = whatIf(position, detail.detail.scaling);
   if (LAUNCHES.failed[position]) return [...detail.caveats(), ...detail.blocks(DATA.sections.filter(([key]) => key === "facts")), ...detail.vendor()];
   return [
-    ...detail.path(), ...detail.findings(), ...sliders, ...detail.caveats(), ...detail.missing(), ...detail.flow(), ...detail.blocks(), ...detail.vendor(), rawCounters(position),
+    ...detail.path(), ...detail.speed(), ...detail.findings(), ...detail.flow(), ...detail.caveats(), ...detail.missing(), ...detail.blocks(), ...sliders, ...detail.vendor(), rawCounters(position),
   ];
 }
 
@@ -196,12 +289,13 @@ function known(position, detail) {
 async function showDetail(position) {
   const part = await details.of(position);
   if (position !== state.selected) return; // another launch was selected meanwhile
-  const detail = new Detail(part);
+  const [detail, beside] = [new Detail(part, position), await besidePinned(position)];
   document.getElementById("detail-title").replaceChildren(`#${LAUNCHES.id[position]} `, isolated(words(LAUNCHES.short[position])));
   document.getElementById("detail-body").replaceChildren(
     make("p", {}, verdictMark(verdictOf(position)), LAUNCHES.failed[position] ? "" : `: ${detail.words(part.detail.summary)}`),
-    make("p", { class: "whole-name name", tabindex: "0", role: "region", "aria-label": "Whole name" }, isolated(words(LAUNCHES.name[position]))),
+    make("details", { class: "whole" }, make("summary", {}, "Whole name"), make("p", { class: "whole-name name" }, isolated(words(LAUNCHES.name[position])))),
     ...alike(position),
+    ...beside,
     ...known(position, detail),
   );
 }

@@ -75,6 +75,9 @@ function deviceControl() {
   const devices = allDevices();
   if (devices.length < 2) return [];
   const options = devices.map((device) => [deviceValue(device), deviceLabel(device)]);
-  const change = (value) => changeDevice(value === "" ? null : Number(value));
+  const change = (value) => {
+    changeDevice(value === "" ? null : Number(value));
+    remember({ isOpening: true });
+  };
   return [choice("GPU", options, deviceValue(filter.device), { id: "device-filter" }, change)];
 }

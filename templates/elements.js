@@ -36,8 +36,7 @@ function verdictMark(name) {
 
 /** A link to a launch's detail. */
 function kernelLink(position) {
-  const name = words(LAUNCHES.name[position]);
-  return make("a", { class: "name", href: `#k${LAUNCHES.id[position]}`, title: name }, isolated(words(LAUNCHES.short[position])));
+  return make("a", { class: "name", href: `#k${LAUNCHES.id[position]}` }, isolated(words(LAUNCHES.short[position])));
 }
 
 /** A table in its own scroll container; cells are texts or elements. */

@@ -33,6 +33,18 @@ function legendAsSvg(chart, top) {
   return { items, height: y + LINE_PX - top };
 }
 
+/** The dots of a chart, or its cells, as SVG elements. */
+function dotsAsSvg(chart) {
+  const cells = chart.cells.map(({ x, y, verdict, opacity }) => draw("rect", { x, y, width: CELL_PX - 1, height: CELL_PX - 1, fill: colour(verdict), opacity }));
+  const dots = chart.drawn.map(({ row, px, py, radius, verdict }) =>
+    draw("path", {
+      class: "dot", d: MARKS[verdict], transform: `translate(${px} ${py}) scale(${radius})`, opacity: chart.opacity(row),
+      fill: colour(verdict), stroke: colour("paper"), "stroke-width": 1 / radius,
+    }),
+  );
+  return [...cells, ...dots];
+}
+
 /** The chart as the text of an SVG file; `heading` has two lines: what it shows, and what is in view. */
 function chartAsSvg(chart, heading) {
   const { width, plane } = chart;
@@ -44,15 +56,9 @@ function chartAsSvg(chart, heading) {
     chart.text(MARGIN_PX, 16 + 18 * line, fitted(text, (width - 2 * MARGIN_PX) / (line ? 1 : 1.15)), { anchor: "start", fill: colour(line ? "soft" : "ink") }),
   );
   title.setAttribute("font-weight", 600);
-  const dots = chart.marks.map(({ row, px, py, radius, verdict }) =>
-    draw("path", {
-      class: "dot", d: MARKS[verdict], transform: `translate(${px} ${py}) scale(${radius})`, opacity: chart.opacity(row),
-      fill: colour(verdict), stroke: colour("paper"), "stroke-width": 1 / radius,
-    }),
-  );
   const paper = draw("rect", { width, height, fill: colour("paper") });
   const copies = (svg) => [...svg.childNodes].map((node) => node.cloneNode(true));
-  const drawn = draw("g", { transform: `translate(0 ${HEAD_PX})` }, ...copies(chart.back), ...dots, ...copies(chart.front));
+  const drawn = draw("g", { transform: `translate(0 ${HEAD_PX})` }, ...copies(chart.back), ...dotsAsSvg(chart), ...copies(chart.front));
   whole.append(paper, title, scope, drawn, ...legend.items);
   return new XMLSerializer().serializeToString(whole);
 }

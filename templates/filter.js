@@ -2,7 +2,8 @@
 
 const MOST_NAME = 80; // characters of a range's name in the status line
 const OUTER = 1; // in an entry of DATA.ranges, the line around it
-const NO_FILTER = { text: "", verdict: "", finding: "", family: "", range: "", precision: "", report: "", isChangedOnly: false };
+const NO_DOT = "none"; // of the filter by dots: the launches that have none in the view and at the level that are shown
+const NO_FILTER = { text: "", verdict: "", finding: "", family: "", range: "", precision: "", report: "", dot: "", isChangedOnly: false };
 const filter = { ...NO_FILTER, device: null, isGrouped: true };
 
 /** On the page of a comparison, the positions of launches of kernels that changed or were added. */
@@ -19,6 +20,7 @@ function isInView(position) {
     (!filter.precision || LAUNCHES.precision[position] === filter.precision) &&
     (filter.report === "" || LAUNCHES.source[position] === Number(filter.report)) &&
     (filter.range === "" || isInRange(position, Number(filter.range))) &&
+    (!filter.dot || dotOf(position, state.view, state.level) === null) &&
     (!wanted || (/^#\d+$/.test(wanted) ? wanted === `#${LAUNCHES.id[position]}` : searchable(position).includes(wanted)))
   );
 }
@@ -28,11 +30,6 @@ function isInRange(position, range) {
   let line = LAUNCHES.line[position];
   while (line !== null && line !== range) line = DATA.ranges[line][OUTER];
   return line === range;
-}
-
-/** The lines of the NVTX ranges, in their order on the page. */
-function linesOfRanges() {
-  return [...document.querySelectorAll("[data-range]")].map((link) => link.dataset.range);
 }
 
 /** A line of the NVTX ranges with those around it. */
@@ -89,8 +86,9 @@ function inWords(rows) {
   const part = frac === null ? "" : `, ${share(frac)} of ${DATA.gpuTime}`;
   const range = filter.range !== "" && `, in “${rangeName(filter.range)}”`;
   const finding = filter.finding && `, whose largest saving is “${DATA.findings[filter.finding]}”`;
+  const dot = filter.dot && ", without a dot";
   const report = filter.report !== "" && `, of ${DATA.reports[filter.report]}`;
-  const which = [report, range, finding].filter(Boolean).join("");
+  const which = [report, range, finding, dot].filter(Boolean).join("");
   const all = LAUNCHES.id.length;
   if (!LAUNCHES.n_represented) return `${n} of ${counted(all, "launch", "launches")}${part}${which}`;
   const stoodFor = rows.reduce((sum, row) => sum + row.n, 0);
@@ -106,8 +104,26 @@ function setFilters(wanted) {
     const control = document.getElementById(`${key}-filter`);
     if (control) control.value = filter[key];
   }
-  const changedOnly = document.getElementById("changed-only");
-  if (changedOnly) changedOnly.checked = filter.isChangedOnly;
+  const boxes = { "changed-only": filter.isChangedOnly, "each-launch": !filter.isGrouped };
+  for (const [id, isChecked] of Object.entries(boxes)) {
+    const box = document.getElementById(id);
+    if (box) box.checked = isChecked;
+  }
+}
+
+/** The field of the search, which `onChange` follows letter by letter. */
+function searchField(onChange) {
+  const field = make("input", { type: "search", id: "search", autocomplete: "off", placeholder: "name, #12, verdict, finding", "aria-label": "Search kernels" });
+  field.addEventListener("input", () => {
+    filter.text = field.value;
+    onChange();
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.matches?.("input, select, textarea")) return;
+    event.preventDefault();
+    field.focus();
+  });
+  return field;
 }
 
 /** The filter controls; `onChange` is called after each change. */
@@ -116,8 +132,6 @@ function filterControls(onChange) {
     filter[key] = value;
     onChange();
   };
-  const search = make("input", { type: "search", id: "search", autocomplete: "off", placeholder: "name, #12, verdict, finding" });
-  search.addEventListener("input", () => set("text")(search.value));
   const met = (column, titles) => {
     const values = [...new Set(column)].filter((value) => value !== null);
     const known = Object.entries(titles).filter(([value]) => values.includes(value));
@@ -128,12 +142,11 @@ function filterControls(onChange) {
     ["Finding", "finding", met(LAUNCHES.worth, DATA.findings)],
     ["Source", "family", met(LAUNCHES.family, DATA.families)],
     ["Precision", "precision", met(LAUNCHES.precision, DATA.precisions)],
+    ["Dot", "dot", LAUNCHES.id.some((_, position) => DATA.off.flop[position] !== null) ? [["", "all"], [NO_DOT, "without"]] : []],
     ["Report", "report", DATA.reports.length > 1 ? [["", "all"], ...DATA.reports.map((name, report) => [String(report), name])] : []],
-    ["NVTX range", "range", DATA.ranges.length > 1 ? [["", "all"], ...linesOfRanges().map((line) => [line, rangePath(line)])] : []],
   ];
   const hasGroups = ROWS.groups.length < ROWS.launches.length;
   return [
-    make("label", {}, "Search ", search),
     ...choices.filter(([, , options]) => options.length).map(([label, key, options]) => choice(label, options, "", { id: `${key}-filter` }, set(key))),
     ...(changedPositions.size ? [control("checkbox", " changed only", false, { id: "changed-only" }, set("isChangedOnly"))] : []),
     ...(hasGroups ? [control("checkbox", " show each launch", false, { id: "each-launch" }, (isChecked) => set("isGrouped")(!isChecked))] : []),

@@ -7,7 +7,7 @@ const GLYPH_PX = 6.5; // from the middle of a label to where a line would touch 
 const LABEL_SHIFT_PX = 10; // from a line to the middle of its label
 const STEP_PX = 12; // along a line, between candidate places for its label
 const MOST_ROWS = 12; // between a flat roof and a label that a leader line connects to it
-const MOST_NAMES = 14;
+const MOST_NAMES = 10;
 const MOST_RIDGES = 3;
 const GAP_PX = 8; // between labels on one line
 const NAME_LENGTHS = [30, 18, 10];
@@ -85,6 +85,30 @@ function isFree(label, taken) {
 
 function boxOfDot({ px, py, radius }) {
   return { left: px - radius, right: px + radius, top: py - radius, bottom: py + radius };
+}
+
+const MOST_OUTER_FRAC = 0.27; // of the chart's width that labels at the right of the plane take
+const OUTER_GAP_PX = 8; // from the plane to them
+
+/** The width that labels of flat roofs need at the right of a wide plane, of a chart of some width. */
+function roomForRoofs(roofs, width) {
+  const widths = roofs.filter(({ kind }) => kind === "compute").map(({ label }) => textWidth(label));
+  return widths.length ? Math.min(Math.max(...widths), MOST_OUTER_FRAC * width) + OUTER_GAP_PX + 4 : 0;
+}
+
+/** Labels of the flat roofs that reach the right edge of a wide plane: outside of it, apart from each other, with leaders to their lines. */
+function outerRoofLabels(lines, plane) {
+  if (plane.isNarrow) return [];
+  const flats = lines.filter(({ roof, x2 }) => roof.kind === "compute" && x2 >= plane.right - 1).sort((a, b) => a.y1 - b.y1);
+  let above = -Infinity;
+  return flats.map(({ roof, y1 }) => {
+    const y = Math.max(y1, above + LINE_PX);
+    above = y;
+    const room = plane.width - plane.right - OUTER_GAP_PX;
+    const text = textWidth(roof.label) <= room ? roof.label : fitted(roof.label, room);
+    const leader = { x1: plane.right, y1, x2: plane.right + OUTER_GAP_PX - 2, y2: y };
+    return { roof, text, length: textWidth(text), x: plane.right + OUTER_GAP_PX, y, angle: 0, anchor: "start", leader };
+  });
 }
 
 /**
@@ -210,7 +234,8 @@ function dotLabels(dots, plane, taken, lines, remark) {
     const name = words(LAUNCHES.short[dot.row.position]);
     const texts = new Set(NAME_LENGTHS.map((most) => (name.length > most ? `${name.slice(0, most - 1)}…` : name) + remark(dot)));
     const free = [...texts].flatMap((text) => placesBeside(dot, text)).filter((place) => isWithin(boxesOf(place)[0], plane) && isFree(place, obstacles));
-    const uncrossedBy = (roofLines) => free.find((place) => !roofLines.some((line) => isCrossed(place, line)));
+    const uncrossedBy = (roofLines) => [...free, ...led].find((place) => !roofLines.some((line) => isCrossed(place, line)));
+    const led = placesAway(dot, [...texts]).filter((place) => isWithin(boxesOf(place)[0], plane) && isFree(place, obstacles) && !isLeaderCrossing(place, labels));
     const struck = dot === largest[0] ? free[0] : undefined; // only the largest dot: along a flat roof, a name is hard to read
     const chosen = uncrossedBy(lines) ?? uncrossedBy(lines.filter(({ roof }) => roof.kind === "compute")) ?? struck;
     if (!chosen) continue;
@@ -218,6 +243,25 @@ function dotLabels(dots, plane, taken, lines, remark) {
     obstacles.push(...boxesOf(chosen));
   }
   return labels;
+}
+
+const AWAY_PX = [34, 58, 86]; // from a dot to where a leader to its name ends
+const TURNS = [-0.125, 0.125, -0.375, 0.375, 0, 0.5, -0.25, 0.25]; // directions of leaders, the best first
+
+/** Places of a dot's name away from it, with a leader; the nearest and longest texts first. */
+function placesAway({ px, py, radius }, texts) {
+  return AWAY_PX.flatMap((away) => texts.flatMap((text) => TURNS.map((turn) => {
+    const [cos, sin] = [Math.cos(2 * Math.PI * turn), Math.sin(2 * Math.PI * turn)];
+    const [x2, y2] = [px + away * cos, py + away * sin];
+    const leader = { x1: px + (radius + 1) * cos, y1: py + (radius + 1) * sin, x2, y2 };
+    return { x: x2 + (cos < 0 ? -3 : 3), y: y2, anchor: cos < 0 ? "end" : "start", angle: 0, length: textWidth(text), text, leader };
+  })));
+}
+
+/** Whether a label's leader meets another label, or its text another leader. */
+function isLeaderCrossing(place, labels) {
+  const [own] = boxesOf(place);
+  return labels.some((other) => partWithin(place.leader, boxesOf(other)[0]) || (other.leader && partWithin(other.leader, own)));
 }
 
 function placesBeside({ px, py, radius }, text) {

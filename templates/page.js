@@ -1,18 +1,20 @@
-// The state of the page, and what depends on it: selected launch (also by #k12 in the address), GPU, view, level and sources of roofs.
+// The state of the page, and what depends on it: the open launch, GPU, view, level and sources of roofs. What the address says of it is in
+// address.js, opening and closing in dock.js.
 
-const state = { selected: null, isMarked: false, view: null, level: null, sources: new Set() };
+const state = { selected: null, pinned: null, section: "", view: null, level: null, sources: new Set() };
 const BARS = "bars";
 const SHEET_PX = 680;
-const HERE = location.href.split("#")[0];
 const A_POINT = 0.01;
 
 const chartRoot = document.getElementById("chart");
-const outOfView = make("span", { role: "status", class: "soft" });
-const chart = new RooflineChart(chartRoot, (n, all) => {
-  outOfView.textContent = n ? `${n} of ${counted(all, "dot", "dots")} out of view` : "";
-});
-new ChartPointer(chart, tell, open, deselect);
+const chart = new RooflineChart(chartRoot, remember);
+new ChartPointer(chart, tell, open, close);
 const table = new RowTable(document.getElementById("table"));
+const ranges = DATA.ranges.length > 1 ? new Icicle(document.getElementById("icicle"), (line) => {
+  filter.range = line === null ? "" : String(line);
+  showRows();
+  remember({ isOpening: true });
+}) : null;
 let rows = [];
 
 /** The tooltip lines of a mark. */
@@ -58,6 +60,21 @@ function figure() {
   return deviceChart()?.views[state.view] ?? null;
 }
 
+/** Name of the chart shown, under which its zoom is kept. */
+function chartKey() {
+  return `${filter.device} ${state.view} ${state.level}`;
+}
+
+/** The view that a GPU opens with. */
+function firstView() {
+  return deviceChart()?.opens ?? BARS;
+}
+
+/** The sources of roofs that are shown at first. */
+function firstSources() {
+  return (figure()?.sources ?? []).filter(([, isShown]) => isShown).map(([source]) => source);
+}
+
 /** Switch to a GPU; keep the view if it has dots there. */
 function chooseDevice(device) {
   filter.device = device;
@@ -73,7 +90,7 @@ function chooseView(view) {
   if (!shown) return;
   if (!shown.levels.includes(state.level)) state.level = shown.levels[0] ?? null;
   if (!shown.sources.some(([source]) => state.sources.has(source))) {
-    state.sources = new Set(shown.sources.filter(([, isShown]) => isShown).map(([source]) => source));
+    state.sources = new Set(firstSources());
   }
 }
 
@@ -85,7 +102,7 @@ function showViews() {
     control("radio", label, view === state.view, { name: "view", value: view }, () => {
       chooseView(view);
       showControls();
-      showChart();
+      showDotsAnew();
     }),
   );
   const legend = make("legend", { class: "unseen" }, "View");
@@ -99,7 +116,7 @@ function showControls() {
     const levels = shown.levels.map((level) =>
       control("radio", ` ${DATA.levels[level]}`, level === state.level, { name: "level", value: level }, () => {
         state.level = level;
-        showChart();
+        showDotsAnew();
       }),
     );
     const sources = shown.sources.map(([source]) =>
@@ -107,11 +124,19 @@ function showControls() {
         if (isChecked) state.sources.add(source);
         else state.sources.delete(source);
         showChart();
+        remember();
       }),
     );
     controls.push(make("fieldset", {}, make("legend", {}, shown.counted), ...levels), make("fieldset", {}, make("legend", {}, "Roofs of"), ...sources));
   }
   document.getElementById("chart-controls").replaceChildren(...controls);
+}
+
+/** Show another view or level; with it changes which launches have no dot. */
+function showDotsAnew() {
+  if (filter.dot) showRows();
+  else showChart();
+  remember();
 }
 
 async function showChart() {
@@ -121,16 +146,36 @@ async function showChart() {
   document.getElementById("chart-buttons").hidden = !hasDots;
   document.getElementById("chart-legend").replaceChildren(...(hasDots ? verdictsOf(rows).map((verdict) => make("li", {}, verdictMark(verdict))) : []));
   document.getElementById("chart-note").textContent = hasDots
-    ? "Dot size: time. Click a dot for its detail. Drag to zoom, double-click to reset. Arrow keys move between dots (with Shift: pan), Enter opens a dot, Escape deselects it."
+    ? "Dot size: time. Numbers: what to do. Click a dot for its detail. Drag, pinch or Ctrl with the wheel zooms, double-click resets, Backspace undoes. Arrow keys move between dots (with Shift: pan), Enter opens a dot, Escape closes it."
     : state.view === BARS ? "" : shown?.noChart ?? "No chart: the report names no GPU.";
+  document.getElementById("without").replaceChildren(...(hasDots ? withoutDot() : []));
   const hasBars = state.view === BARS || !hasDots;
   document.getElementById("bars").replaceChildren(...(hasBars ? [utilisationBars(rows)] : []));
   if (!hasDots) return;
   const { view, level, sources } = state;
   chartRoot.setAttribute("aria-label", `${shown.label} of ${inWords(rows)}; the table of kernels below holds the same numbers`);
-  const isInView = state.isMarked && rows.some(({ launches }) => launches.includes(state.selected));
+  const isInView = rows.some(({ launches }) => launches.includes(state.selected));
   const selected = isInView ? await pointsOf(state.selected) : null;
-  chart.show({ figure: shown, device: filter.device, view, level, sources, rows, selected });
+  chart.show({ figure: shown, key: chartKey(), view, level, sources, rows, selected, pinned: state.pinned });
+}
+
+/** A link to the rows in view that have no dot, with their share of the time; nothing where all have one. */
+function withoutDot() {
+  const off = rows.filter((row) => dotOfRow(row, state.view, state.level) === null);
+  if (!off.length || filter.dot) return [];
+  const part = shareOfRun(timeOf(off));
+  const text = `${counted(off.length, "kernel has", "kernels have")} no dot here${part === null ? "" : `: ${share(part)} of ${DATA.gpuTime}`}`;
+  const link = make("a", { href: "#kernels", id: "without-dot" }, text);
+  link.addEventListener("click", (event) => {
+    event.preventDefault();
+    const others = Object.fromEntries(Object.keys(NO_FILTER).map((key) => [key, filter[key]]));
+    setFilters({ ...others, dot: NO_DOT });
+    showRows();
+    state.section = "kernels";
+    remember({ isOpening: true });
+    glideTo("kernels", document.getElementById("kernels-title"));
+  });
+  return [link];
 }
 
 /** The heading of a saved picture: report, then GPU, level and launches. */
@@ -156,6 +201,7 @@ function showRows() {
   for (const place of others) place.replaceChildren(...elsewhere());
   for (const place of backs) place.replaceChildren(...wayBack());
   inTable.textContent = isWholeRun ? "" : inWords(rows);
+  ranges?.mark(filter.range === "" ? null : Number(filter.range));
   table.show(rows);
   showHidden();
   return showChart();
@@ -167,9 +213,9 @@ function wayBack() {
   return filter.range === "" ? [] : [make("a", { href: "#ranges" }, "Back to NVTX ranges")];
 }
 
-/** Say that the filters hide the row of the launch that the reader chose, if they do. */
+/** Say that the filters hide the row of the open launch, if they do. */
 function showHidden() {
-  const position = state.isMarked ? state.selected : null;
+  const position = state.selected;
   const isHidden = position !== null && LAUNCHES.device[position] === filter.device && !rows.some(({ launches }) => launches.includes(position));
   const show = () => {
     clearFilters();
@@ -181,52 +227,31 @@ function showHidden() {
 function clearFilters() {
   setFilters({});
   showRows();
+  remember({ isOpening: true });
 }
 
 /**
- * Show only the launches that an action counts, or of an NVTX range, on the chart and in the table: of the GPU where they save or take
- * most. Of an action, go to the chart; of a range, to the table, as it says.
+ * Show only some launches on the chart and in the table, on the GPU where they save or take most. Of an action, go to the chart; of a
+ * range, to the table, as it says.
  */
 function showOnly(filters) {
   setFilters(filters);
   const [[device] = [filter.device]] = inViewByDevice();
   changeDevice(device);
-  const section = filter.range === "" ? "roofline" : "kernels";
-  glideTo(section, document.getElementById(`${section}-title`));
+  state.section = filter.range === "" && !filter.dot ? "roofline" : "kernels";
+  remember({ isOpening: true });
+  glideTo(state.section, document.getElementById(`${state.section}-title`));
 }
 
-/** Select a launch and put it into the address, so that links to it can be shared. */
-function choose(position) {
-  try {
-    history.replaceState(null, "", `${HERE}#k${LAUNCHES.id[position]}`);
-  } catch { // a frame whose content another page wrote has no address of its own
-  }
-  return select(position);
-}
-
-/** Select a launch on the chart and go to its detail. */
-function open(position) {
-  choose(position).then(() => glideTo("detail", document.getElementById("detail-title")));
-}
-
-/** Deselect the selected launch. */
-function deselect() {
-  if (!state.isMarked && !chart.imaginary) return;
-  state.isMarked = false;
-  table.mark(null);
-  showHidden();
-  showWhatIf(chart, null, null);
-  showChart();
-}
-
-/** Show a launch's detail; if `isMarked`, that is, chosen by the reader, mark it on the chart and in the table. */
-async function select(position, isMarked = true) {
+/** Show a launch's detail, and mark the launch on the chart and in the table; null closes the detail. */
+async function select(position) {
   state.selected = position;
-  state.isMarked = isMarked;
-  if (isMarked && LAUNCHES.device[position] !== filter.device) changeDevice(LAUNCHES.device[position]);
-  if (isMarked) table.mark(position);
+  if (position !== null && LAUNCHES.device[position] !== filter.device) changeDevice(LAUNCHES.device[position]);
+  showDock(position !== null);
+  table.mark(position);
   showHidden();
-  await showDetail(position);
+  if (position === null) showWhatIf(chart, null, null);
+  else await showDetail(position);
   await showChart();
 }
 
@@ -236,9 +261,9 @@ function button(label, onClick) {
   return element;
 }
 
-filter.device = deviceWithMostTime();
-state.view = deviceChart()?.opens ?? BARS;
-chooseView(state.view);
+const FIRST = { device: deviceWithMostTime() };
+filter.device = FIRST.device;
+chooseView(firstView());
 const clear = button("Clear filters", () => {
   clearFilters();
   document.getElementById("search").focus();
@@ -248,8 +273,13 @@ const hidden = make("span", { role: "status", class: "soft" });
 const others = [make("span", { id: "elsewhere", class: "soft" }), make("span", { class: "soft" })];
 const backs = [make("span"), make("span")];
 const inTable = make("span", { class: "soft" });
-document.getElementById("filters").append(...deviceControl(), ...filterControls(showRows), make("span", { id: "in-view", role: "status", class: "soft" }), others[0], clear, backs[0]);
-for (const link of document.querySelectorAll("[data-finding], [data-range]")) {
+const narrow = (isTyping) => {
+  showRows();
+  remember({ isOpening: !isTyping });
+};
+document.getElementById("find").append(searchField(() => narrow(true)));
+document.getElementById("filters").append(...deviceControl(), ...filterControls(() => narrow(false)), make("span", { id: "in-view", role: "status", class: "soft" }), others[0], clear, backs[0]);
+for (const link of document.querySelectorAll("[data-finding], [data-range], [data-verdict], [data-dot]")) {
   link.addEventListener("click", (event) => {
     event.preventDefault();
     showOnly({ ...link.dataset });
@@ -259,9 +289,9 @@ document.getElementById("chart-buttons").append(
   button("Zoom in", () => chart.zoomBy(KEY_ZOOM)),
   button("Zoom out", () => chart.zoomBy(1 / KEY_ZOOM)),
   button("Reset zoom", () => chart.zoomTo(null)),
+  button("Undo zoom", () => chart.undoZoom()),
   button("Save SVG", () => save("roofline.svg", new Blob([chartAsSvg(chart, headingOfChart())], { type: "image/svg+xml" }))),
   button("Save PNG", () => saveAsPng(chartAsSvg(chart, headingOfChart()), "roofline.png")),
-  outOfView,
 );
 document.getElementById("table-buttons").append(
   button("Copy as CSV", async (event) => {
@@ -275,31 +305,33 @@ document.getElementById("table-buttons").append(
   backs[1],
   hidden,
 );
-document.getElementById("detail-buttons").append(button("Back to the chart", () => glideTo("roofline", chartRoot)));
-showViews();
-showControls();
-showRows();
-window.addEventListener("hashchange", () => followAddress());
+window.addEventListener("popstate", ({ state: entry }) => restore(location.hash, entry === null));
 document.addEventListener("click", (event) => {
   const link = event.target.closest?.("a[href^='#']");
-  if (!link || event.defaultPrevented) return;
-  const hash = link.getAttribute("href");
-  unfold(document.querySelector(hash));
-  // In a frame that another page wrote, or with a base URL from it, the link would lead to that page or nowhere.
-  if (location.protocol === "blob:" || link.href !== HERE + hash) {
-    event.preventDefault();
-    document.querySelector(hash)?.scrollIntoView();
-    followAddress(hash);
-  } else if (hash === location.hash) followAddress(); // no hashchange event follows, but the link must still work
+  if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  follow(link.getAttribute("href"));
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => chart.redraw());
+document.getElementById("print-buttons").append(button("Print all", () => {
+  document.documentElement.classList.add("print-all");
+  window.print();
+  document.documentElement.classList.remove("print-all");
+}));
+const isOneSheet = () => !document.documentElement.classList.contains("print-all");
 window.addEventListener("beforeprint", () => {
+  chart.redraw(SHEET_PX, { isLow: isOneSheet() }); // sheets are counted before the print colours apply
+  if (isOneSheet()) return; // without the table
   table.whole(table.rows.length <= 2000);
-  for (const part of document.querySelectorAll("#methods details")) part.open = true;
+  for (const part of document.querySelectorAll("#methods details, #range-list, #families")) part.open = true;
 });
 window.addEventListener("afterprint", () => table.whole(false));
 // The print colours apply from here on; no event gives the width of the paper, so use that of a common sheet.
-matchMedia("print").addEventListener("change", ({ matches }) => (matches ? chart.redraw(SHEET_PX) : chart.redraw()));
+matchMedia("print").addEventListener("change", ({ matches }) => {
+  if (!matches) return chart.redraw();
+  chart.redraw(SHEET_PX, { isLow: isOneSheet() });
+  return chart.choice && chart.back.append(...dotsAsSvg(chart)); // in place of the canvas, which prints coarsely
+});
 showExplanations(document.getElementById("explained"));
-// Ready: the first detail is shown and the address has been followed.
-openFirst().finally(() => (document.documentElement.dataset.ready = "true"));
+// Ready: what the address says is shown.
+restore(location.hash, location.hash !== "").finally(() => (document.documentElement.dataset.ready = "true"));

@@ -7,15 +7,18 @@ const LEAST_SPAN_DECADES = 0.2;
 const MOST_BEYOND_DECADES = 1; // beyond all points; roofs and ticks end two or three decades beyond them
 
 class Plane {
-  /** `ranges` are the visible ranges of x and y; `lanes` is the number of lanes of the strip. */
-  constructor(width, ranges, lanes) {
+  /**
+   * `ranges` are the visible ranges of x and y; `lanes` is the number of lanes of the strip, `room` what labels take at the right of a wide
+   * plane, and `isLow` says that it is to be low.
+   */
+  constructor(width, ranges, lanes, { room, isLow }) {
     this.isNarrow = width < 600;
     this.width = width;
     this.ranges = ranges;
     this.left = this.isNarrow ? 78 : 84;
     this.top = 12;
-    this.right = width - (this.isNarrow ? 10 : 18);
-    this.bottom = this.top + (this.isNarrow ? 340 : 450);
+    this.right = width - (this.isNarrow ? 10 : Math.max(18, room));
+    this.bottom = this.top + (isLow ? 190 : this.isNarrow ? 340 : 450);
     this.stripTop = this.bottom + (this.isNarrow ? 85 : 70); // on a narrow page, its title takes two lines
     this.stripBottom = this.stripTop + lanes * LANE_PX;
     this.height = lanes ? this.stripBottom + 40 : this.bottom + 48;

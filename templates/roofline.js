@@ -1,5 +1,6 @@
 // The roofline chart: axes, roofs and ridges as SVG, a dot per row on a canvas, and below it the strip of rows without a dot. Geometry is
-// in plane.js, labels in labels.js, what is shown for one launch in chosen.js, user input in pointer.js.
+// in plane.js, labels in labels.js, what is shown for one launch in chosen.js, dots that lie together or beyond the edges in stacks.js, user
+// input in pointer.js.
 
 /** Marks of the verdicts, as paths of about unit radius around the origin; shapes carry the same information as colours. */
 const MARKS = {
@@ -12,25 +13,28 @@ const MARKS = {
 };
 const LEAST_RADIUS = 4.5;
 const MOST_RADIUS = 14;
-const FADED = 0.25; // opacity of the other dots while one is selected
+const FADED = 0.35; // opacity of the other dots while one is selected
+const LEAST_ROOM_PX = 30; // around marks that are zoomed in on
 const LEAST_SPREAD = 1.05; // launches whose rates differ by a smaller factor count as equal
 
 class RooflineChart {
-  /** `tellOutOfView` is called with the number of dots out of view and the number of all dots. */
-  constructor(root, tellOutOfView) {
-    Object.assign(this, { root, tellOutOfView });
+  /** `onZoom` is called after the reader changed the zoom. */
+  constructor(root, onZoom) {
+    Object.assign(this, { root, onZoom, undoable: [] });
     this.canvas = make("canvas", { "aria-hidden": "true" });
     this.back = draw("svg", { "aria-hidden": "true", focusable: "false", class: "back" });
     this.front = draw("svg", { "aria-hidden": "true", focusable: "false", class: "front" });
-    root.append(this.back, this.canvas, this.front);
+    this.gutters = make("div", { class: "gutters" });
+    root.append(this.back, this.canvas, this.front, this.gutters);
     this.zoomed = new Map(); // ranges that the reader chose, by `key()`
     this.paths = Object.fromEntries(Object.entries(MARKS).map(([name, path]) => [name, new Path2D(path)]));
-    new ResizeObserver(() => this.width !== root.clientWidth && this.redraw()).observe(root);
+    const paper = matchMedia("print"); // has a width of its own
+    new ResizeObserver(() => !paper.matches && this.width !== root.clientWidth && this.redraw()).observe(root);
   }
 
   /**
-   * Show a `figure` of the data. `choice` also has the `device` and `view` of the figure, `level` of the dots, `sources` of the roofs,
-   * visible `rows`, and the `selected` launch as {position, points}, or null.
+   * Show a `figure` of the data. `choice` also has the `key` under which its zoom is kept, its `view`, `level` of the dots, `sources` of the
+   * roofs, visible `rows`, the `selected` launch as {position, points}, or null, and the position of the `pinned` one, or null.
    */
   show(choice) {
     this.choice = choice;
@@ -38,10 +42,10 @@ class RooflineChart {
   }
 
   /** Draw at the width of the container, or at a given width. */
-  redraw(width = this.root.clientWidth) {
+  redraw(width = this.root.clientWidth, { isLow = false } = {}) {
     if (!this.choice || !width) return; // a hidden chart has no width
-    this.width = width;
-    this.place(width, this.zoomed.get(this.key()) ?? this.firstRanges());
+    Object.assign(this, { width, isLow });
+    this.place(width, this.zoomed.get(this.choice.key) ?? this.firstRanges());
     for (const svg of [this.back, this.front]) {
       svg.setAttribute("viewBox", `0 0 ${width} ${this.plane.height}`);
       svg.setAttribute("width", width);
@@ -49,13 +53,9 @@ class RooflineChart {
     }
     this.back.replaceChildren(...this.backdrop());
     this.front.replaceChildren(...this.foreground());
+    this.gutters.replaceChildren(...gutter(this));
     this.paint();
     judge(this);
-  }
-
-  /** Name of the chart shown, under which its zoom is kept. */
-  key() {
-    return `${this.choice.device} ${this.choice.view} ${this.choice.level}`;
   }
 
   firstRanges() {
@@ -63,12 +63,58 @@ class RooflineChart {
     return { x: x.ranges[level], y: y.ranges[level] };
   }
 
-  /** Show a part of the plane; null for the initial view, which includes all dots of the level. */
-  zoomTo(ranges) {
-    const { x, y } = this.choice.figure;
-    if (ranges) this.zoomed.set(this.key(), keptNear(ranges, { x: x.reach, y: y.reach }));
-    else this.zoomed.delete(this.key());
+  /**
+   * Show a part of the plane; null for the initial view. Changes of one `gesture`, such as the turns of a wheel, are undone together.
+   */
+  zoomTo(ranges, gesture = null) {
+    const { figure: { x, y }, key } = this.choice;
+    if (gesture === null || gesture !== this.gesture) this.undoable.push([key, this.zoomed.get(key)]);
+    this.gesture = gesture;
+    if (ranges) this.zoomed.set(key, keptNear(ranges, { x: x.reach, y: y.reach }));
+    else this.zoomed.delete(key);
     this.redraw();
+    this.onZoom();
+  }
+
+  /** Take back the last change of the zoom of this chart. */
+  undoZoom() {
+    const index = this.undoable.findLastIndex(([key]) => key === this.choice.key);
+    if (index < 0) return;
+    const [[key, ranges]] = this.undoable.splice(index);
+    this.gesture = null;
+    if (ranges) this.zoomed.set(key, ranges);
+    else this.zoomed.delete(key);
+    this.redraw();
+    this.onZoom();
+  }
+
+  /** Show all dots of the level. */
+  zoomToAll() {
+    const { rows, view, level } = this.choice;
+    this.zoomTo(rangesWithAll(this.firstRanges(), rows, view, level));
+  }
+
+  /** Zoom in on marks. */
+  zoomToMarks(marks) {
+    const ends = (values) => [Math.min(...values), Math.max(...values)];
+    const [[left, right], [top, bottom]] = [ends(marks.map(({ px }) => px)), ends(marks.map(({ py }) => py))];
+    const room = Math.max(0.3 * (right - left), 0.3 * (bottom - top), LEAST_ROOM_PX);
+    this.zoomTo(this.plane.between({ x: left - room, y: top - room }, { x: right + room, y: bottom + room }));
+  }
+
+  /** The zoom of a chart as the address has it; empty for the initial view. */
+  zoomAsText(key) {
+    const ranges = this.zoomed.get(key);
+    return ranges ? [...ranges.x, ...ranges.y].map((exponent) => exponent.toFixed(3)).join() : "";
+  }
+
+  /** Set the zoom of a chart, which the next drawing applies; return whether the text is one. */
+  zoomByText(key, text) {
+    const [x0, x1, y0, y1] = text.split(",").map(Number);
+    const isKnown = x1 > x0 && y1 > y0 && [x0, x1, y0, y1].every((exponent) => Math.abs(exponent) < 40);
+    if (isKnown) this.zoomed.set(key, { x: [x0, x1], y: [y0, y1] });
+    else this.zoomed.delete(key);
+    return isKnown || text === "";
   }
 
   /** Scale the ranges by a factor: around a mark, else the selected launch, else the middle. */
@@ -90,7 +136,7 @@ class RooflineChart {
     });
     const off = marks.filter(({ dot }) => dot === null);
     this.lanes = Object.keys(DATA.verdicts).filter((verdict) => off.some((mark) => mark.verdict === verdict));
-    this.plane = new Plane(width, ranges, this.lanes.length);
+    this.plane = new Plane(width, ranges, this.lanes.length, { room: roomForRoofs(this.shownRoofs(), width), isLow: this.isLow });
     for (const mark of marks) {
       mark.isOnPlane = mark.dot !== null;
       mark.px = mark.isOnPlane ? this.plane.x(mark.dot.x) : this.plane.stripX(busier(mark.row.position) ?? 0);
@@ -98,15 +144,28 @@ class RooflineChart {
       if (!mark.isOnPlane) mark.radius = Math.min(mark.radius, LANE_PX / 2 - 3);
     }
     marks.sort((a, b) => b.radius - a.radius); // small marks go on top
-    this.marks = marks.filter((mark) => !mark.isOnPlane || this.plane.contains(mark.px, mark.py));
-    this.tellOutOfView(marks.length - this.marks.length, marks.length - off.length);
+    this.out = marks.filter((mark) => mark.isOnPlane && !this.plane.contains(mark.px, mark.py));
+    const out = new Set(this.out);
+    this.marks = marks.filter((mark) => !out.has(mark));
+    const onPlane = this.marks.filter(({ isOnPlane }) => isOnPlane);
+    this.isDense = onPlane.length > MOST_DOTS;
+    const single = this.isDense ? new Set(onPlane.slice(0, LARGEST)) : null;
+    this.drawn = this.isDense ? this.marks.filter((mark) => !mark.isOnPlane || single.has(mark) || this.isChosen(mark.row)) : this.marks;
+    this.cells = this.isDense ? cellsOf(onPlane) : [];
+    this.stacks = stacksOf(this.drawn);
+  }
+
+  /** Whether a row has the open launch, or the pinned one. */
+  isChosen({ launches }) {
+    const { selected, pinned } = this.choice;
+    return [selected?.position, pinned].some((position) => position !== null && launches.includes(position));
   }
 
   shownRoofs() {
     return this.choice.figure.roofs.filter((roof) => roof.standsIn || this.choice.sources.has(roof.source));
   }
 
-  /** Grid, ticks, roofs, ridges, spreads, arrows and the strip. */
+  /** Grid, ticks, roofs, ridges, spreads and the strip. */
   backdrop() {
     const { plane } = this;
     const { figure } = this.choice;
@@ -130,7 +189,7 @@ class RooflineChart {
       this.xTitle(figure.x.titles[this.choice.level]),
       ...(figure.y.title ? [this.text(plane.left, plane.top - 8, figure.y.title, { anchor: "start", fill: colour("soft") })] : []),
       frame,
-      draw("g", { "clip-path": "url(#plane)" }, ...this.shownRoofs().map((roof) => this.roofLine(roof)), ...this.ridges(), ...this.spreads(), ...arrowsOf(this)),
+      draw("g", { "clip-path": "url(#plane)" }, ...this.shownRoofs().map((roof) => this.roofLine(roof)), ...this.ridges(), ...this.spreads()),
       ...this.strip(),
     ];
   }
@@ -168,7 +227,7 @@ class RooflineChart {
   /** The range of rates of a row's launches, where they differ: a vertical line through its dot. */
   spreads() {
     const { view, level } = this.choice;
-    return this.marks.filter(({ row, isOnPlane }) => isOnPlane && row.launches.length > 1).flatMap(({ row, dot, px }) => {
+    return this.drawn.filter(({ row, isOnPlane }) => isOnPlane && row.launches.length > 1).flatMap(({ row, dot, px }) => {
       const dots = row.launches.map((position) => dotOf(position, view, level));
       const heights = dots.filter((each) => each?.precision === dot.precision).map(({ y }) => y);
       const [low, high] = [Math.min(...heights), Math.max(...heights)];
@@ -183,8 +242,9 @@ class RooflineChart {
   strip() {
     const { plane, lanes } = this;
     if (!lanes.length) return [];
-    const n = this.marks.filter(({ isOnPlane }) => !isOnPlane).length;
-    const title = [`No dot here (${n}):`, "by utilisation of the busier side"];
+    const off = this.marks.filter(({ isOnPlane }) => !isOnPlane);
+    const part = shareOfRun(timeOf(off.map(({ row }) => row)));
+    const title = [`No dot here (${off.length}${part === null ? "" : `, ${share(part)} of ${DATA.gpuTime}`}):`, "by utilisation of the busier side"];
     const titleLines = plane.isNarrow ? title : [title.join(" ")];
     const ticks = (plane.isNarrow ? [0, 0.25, 0.5, 0.75, 1] : [0, 0.2, 0.4, 0.6, 0.8, 1]).map((frac) => ({ px: plane.stripX(frac), text: `${Math.round(frac * 100)} %` }));
     return [
@@ -202,29 +262,41 @@ class RooflineChart {
     ];
   }
 
-  /** Labels, the points of the selected launch, and the ring of a what-if. */
+  /** Arrows, labels, the points of the selected launch, and the ring of a what-if. */
   foreground() {
     const { plane } = this;
     const roofs = this.shownRoofs();
-    const onPlane = this.marks.filter(({ isOnPlane }) => isOnPlane);
+    const onPlane = this.drawn.filter(({ isOnPlane }) => isOnPlane);
     const lines = linesInView(roofs, plane);
-    const ofRoofs = roofLabels(lines, plane, onPlane);
-    const boxesOfRoofs = ofRoofs.flatMap((label) => [...boxesOf(label), ...leaderBoxes(label)]);
+    const outer = outerRoofLabels(lines, plane);
+    const inner = lines.filter(({ roof }) => !outer.some((label) => label.roof === roof));
+    const ofRoofs = [...roofLabels(inner, plane, onPlane), ...outer];
+    const boxesOfRoofs = [...ofRoofs.flatMap((label) => [...boxesOf(label), ...leaderBoxes(label)]), ...boxOfGutter(this)];
     const ofRidges = ridgeLabels(this.meetings(), plane, boxesOfRoofs, lines);
     const points = selectedPoints(this);
     const ofChains = chainLabels(this, points);
     const rings = points.map(({ x, y }) => ({ left: x - 20, right: x + 20, top: y - 20, bottom: y + 20 }));
     const hasFlats = roofs.filter(({ kind }) => kind === "compute").length > 1;
     const precision = ({ dot }) => (hasFlats && dot.precision ? ` · ${DATA.precisions[dot.precision]}` : "");
-    const ofDots = dotLabels(onPlane, plane, [...boxesOfRoofs, ...[...ofRidges, ...ofChains].flatMap(boxesOf), ...rings], lines, precision);
+    const numbered = numberedMarks(this.drawn);
+    const ofDots = dotLabels(onPlane, plane, [...boxesOfRoofs, ...[...ofRidges, ...ofChains].flatMap(boxesOf), ...rings, ...numbered.map(boxOfNumber), ...boxesOfArrow(this)], lines, precision);
     return [
+      draw("g", { "clip-path": "url(#plane)" }, ...arrowsOf(this)),
+      ...numbered.flatMap((mark) => numberOfMark(this, mark)),
+      ...stackCounts(this, this.stacks),
+      ...pinnedMark(this),
       ...ofRoofs.flatMap((label) => this.roofLabel(label)),
       ...ofRidges.map((label) => this.label(label, colour("soft"), "ridge")),
-      ...ofDots.map((label) => this.label(label, colour("ink"), "dot-label")),
+      ...ofDots.flatMap((label) => this.dotLabel(label)),
       ...selection(this, points),
       ...ofChains.map((label) => this.label(label, colour("ink"), "chain-label")),
       ...whatIfMarks(this),
     ];
+  }
+
+  dotLabel(label) {
+    const text = this.label(label, colour("ink"), "dot-label");
+    return label.leader ? [draw("line", { ...label.leader, stroke: colour("soft"), class: "leader" }), text] : [text];
   }
 
   roofLabel(label) {
@@ -244,8 +316,9 @@ class RooflineChart {
     this.canvas.style.width = `${this.width}px`;
     this.canvas.style.height = `${this.plane.height}px`;
     const context = this.canvas.getContext("2d");
+    paintCells(context, this.cells, scale);
     const stamps = new Map();
-    for (const { row, px, py, radius, verdict } of this.marks) {
+    for (const { row, px, py, radius, verdict } of this.drawn) {
       const alpha = this.opacity(row);
       const key = `${verdict} ${Math.round(2 * radius)} ${alpha}`;
       if (!stamps.has(key)) stamps.set(key, { stamp: this.stamp(verdict, Math.round(2 * radius) / 2, alpha, scale), places: new Set() });
@@ -259,7 +332,7 @@ class RooflineChart {
 
   opacity(row) {
     const { selected } = this.choice;
-    return selected && !row.launches.includes(selected.position) ? FADED : 1;
+    return selected && !this.isChosen(row) ? FADED : 1;
   }
 
   stamp(verdict, radius, alpha, scale) {

@@ -31,7 +31,7 @@ _LOUD = frozenset({"Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.e
 
 _KEY_CODES = {
     "Enter": 13, "Tab": 9, " ": 32, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Home": 36, "End": 35,
-    "PageUp": 33, "PageDown": 34,
+    "PageUp": 33, "PageDown": 34, "Escape": 27,
 }  # fmt: skip
 
 

@@ -8,25 +8,26 @@ from tests.present.documents import document, kernel
 
 pytestmark = pytest.mark.browser
 
-IS_ROW_SHOWN = (
-    "(([row, table]) => row.top >= table.top && row.bottom <= table.bottom)"
-    "([document.querySelector('#table [aria-current]'), document.querySelector('.tall')].map(e => e.getBoundingClientRect()))"
-)
 HIDDEN = "document.querySelector('#table-buttons [role=status]').textContent"
 
 
 @pytest.mark.parametrize("n_kernels", [50, 200])
-def test_the_table_scrolls_to_a_launch_that_is_opened_by_its_address(visit, n_kernels):
-    # All rows are in the document, or only those near the viewport.
+def test_the_row_of_a_launch_that_is_opened_by_its_address_is_marked_and_reached_by_one_tab(visit, n_kernels):
+    # All rows are in the document, or only those near the window.
     last = n_kernels - 1
     content = document(*(kernel(id=number, recoverable_ns=1e5 - number) for number in range(n_kernels)))
     browser = visit(content, f"#k{last}")
+    place = "document.querySelector('#detail-buttons span').textContent"
+    assert browser.run(place) == f"{n_kernels} of {n_kernels}"
+    browser.run("scrollTo(0, document.querySelector('#table').getBoundingClientRect().bottom + scrollY - 600)")
     browser.wait_for("document.querySelector('#table [aria-current]') !== null")
-    assert browser.run(IS_ROW_SHOWN)
-    assert browser.run("scrollY > 0")  # at the detail: only the table scrolls within itself
+    assert browser.run("document.querySelector('#table [aria-current] td').textContent") == str(last)
+    assert browser.run("[...document.querySelectorAll('#table [tabindex=\"0\"]')].map(a => a.hash)") == [f"#k{last}"]
     browser.run("location.hash = '#k0'")
-    browser.wait_for("document.querySelector('#table [aria-current] td').textContent === '0'")
-    assert browser.run(IS_ROW_SHOWN)
+    browser.wait_for(f"{place} === '1 of {n_kernels}'")
+    browser.wait_for(
+        "document.getElementById('chart').getBoundingClientRect().top < innerHeight / 2"
+    )  # is beside the detail
 
 
 def test_a_chosen_launch_that_filters_hide_says_so_and_shows_itself_again(visit):
@@ -35,9 +36,9 @@ def test_a_chosen_launch_that_filters_hide_says_so_and_shows_itself_again(visit)
     search = "{const i = document.getElementById('search'); i.value = 'k2'; i.dispatchEvent(new Event('input'))}"
     browser.run(search)
     assert browser.run(HIDDEN) == "#1 is hidden by the filters. Clear filters"
-    browser.run("location.hash = '#k2'")
+    browser.run("location.hash = '#k2&search=k2'")
     browser.wait_for(f"{HIDDEN} === ''")
-    browser.run("location.hash = '#k0'")
+    browser.run("location.hash = '#k0&search=k2'")
     browser.wait_for(f"{HIDDEN} === '#0 is hidden by the filters. Clear filters'")
     browser.run("document.querySelector('#table-buttons [role=status] button').click()")
     assert browser.run(HIDDEN) == ""
@@ -74,6 +75,10 @@ def test_points_at_several_precisions_say_which_they_are(visit):
     assert lower > upper
     heights = browser.run("[...document.querySelectorAll('#chart .selected circle')].map(c => +c.getAttribute('cy'))")
     assert {round(upper), round(lower)} == {round(height) for height in heights}
+    radii = browser.run(
+        "[...document.querySelectorAll('#chart .selected')].map(g => +g.querySelector('circle').getAttribute('r'))"
+    )
+    assert radii == [7, 3]  # the precision of the dot stands out
 
 
 def test_points_at_several_precisions_in_one_place_have_one_label(visit):

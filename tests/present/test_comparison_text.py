@@ -52,7 +52,10 @@ def test_where_times_are_not_compared_none_stands_before_and_after() -> None:
         assert text.count("times are not compared") == 1  # once for all, and not with every kernel
         assert "µs → " not in text
         assert "| 200 µs" not in text
-    (line,) = changes(document).lines
+    shown = changes(document)
+    (line,) = shown.folded
+    assert shown.lines == []
+    assert shown.fold == "1 kernel whose times are not compared"
     assert (line.before, line.after, line.recoverable) == ("—", "—", "—")
     assert line.sentence == "DRAM bytes −50.0 %"
 

@@ -48,5 +48,5 @@ def test_the_page_uses_them_in_its_table_and_in_what_has_most_time_above_the_roo
     launches = [kernel(id=number, short_name="_kernel_agent", name=name) for number, name in enumerate((MAX, MIN))]
     page = render_page(document(*launches))
     for number, name in enumerate(("_kernel_agent · arg_max_f", "_kernel_agent · arg_min_f")):
-        assert f'<th scope="row" class="name"><a href="#k{number}"><bdi>{name}</bdi>' in page
+        assert f'<th scope="row" class="name text k-name"><a href="#k{number}"><bdi>{name}</bdi>' in page
         assert f'<p class="name"><a href="#k{number}"><bdi>{name}</bdi></a></p>' in page

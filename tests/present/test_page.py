@@ -45,7 +45,7 @@ def test_nothing_is_fetched():
     html = render_page(document(kernel()))
     assert not re.search(r"\b(src|srcset|action|poster|data)\s*=\s*[\"']?\s*(https?:|//)", html)
     assert set(re.findall(r'href="([^"]*)"', html)) <= {"data:,", "#k0"} | {
-        f"#{name}" for name in ("summary", "roofline", "actions", "kernels", "detail", "methods")
+        f"#{name}" for name in ("summary", "roofline", "actions", "kernels", "methods", "verdicts")
     }
     assert "@import" not in html
     assert not re.search(r"url\((?!#)", html)

@@ -240,12 +240,8 @@ def test_launches_of_a_range_are_shown_alone_and_the_way_back_leads_to_the_range
     assert browser.run("document.activeElement.id") == "kernels-title"  # where the text says that the link leads
     assert "4 of 6 launches" in browser.run("document.getElementById('in-view').textContent")
     assert browser.run("document.getElementById('in-view').textContent").endswith(", in “forward”")
-    assert browser.run("document.getElementById('range-filter').selectedOptions[0].text") == "step › forward"
-    assert browser.run("[...document.getElementById('range-filter').options].slice(1, 4).map(o => o.text)") == [
-        "step",
-        "step › backward › mm › gemm",
-        "step › forward",
-    ]
+    pressed = "[...document.querySelectorAll('.icicle [aria-pressed=true]')].map(b => b.ariaLabel)"
+    assert browser.run(pressed) == ["step › forward: 30.0 %, 300 µs, 150 µs above the roofline, 4 launches"]
     back = "[...document.querySelectorAll('#filters a')].find(a => a.textContent === 'Back to NVTX ranges')"
     assert browser.run(f"{back}.getAttribute('href')") == "#ranges"
     # Said at the table, too, as the filters are out of sight there.
@@ -272,8 +268,8 @@ def test_the_status_line_and_a_saved_picture_name_the_range_in_view(visit):
     )
     assert "in “gemm”</text>" in browser.run("window.saved[0].text()")
     browser.run(
-        "{const s = document.getElementById('range-filter'); s.value = [...s.options].find(o => o.text.endsWith('xx')).value;"
-        "s.dispatchEvent(new Event('change'))}"
+        "[...document.querySelectorAll('.ranges a')].find(a => a.ariaLabel.endsWith('xx'))"
+        ".dispatchEvent(new MouseEvent('click', { bubbles: true, cancelable: true }))"
     )
     assert browser.run("document.getElementById('in-view').textContent").endswith(f", in “{'x' * 79}…”")
 
@@ -329,6 +325,7 @@ def test_launches_of_a_range_on_other_gpus_are_not_forgotten(visit):
 def test_a_range_opens_by_its_key_and_its_numbers_stay_in_their_columns(visit):
     launches = (launch(f"a/b{n}/c{m}", 1e3 + n) for n in range(12) for m in range(2))
     browser = visit(document(*numbered(*launches)))
+    browser.run("document.getElementById('range-list').open = true; 1")
     shown = "[...document.querySelectorAll('.ranges li')].filter(e => e.checkVisibility()).length"
     assert browser.run(shown) == 13
     browser.run("document.querySelector('.ranges ul ul summary').focus()")
@@ -344,14 +341,33 @@ def test_a_range_opens_by_its_key_and_its_numbers_stay_in_their_columns(visit):
 
 
 @pytest.mark.browser
-def test_the_head_of_the_ranges_covers_no_line_that_is_focused_backwards(visit):
-    browser = visit(document(*numbered(*(launch(f"{name}/{part}", 1e3) for name in WORDS[:20] for part in "pq"))))
-    focus = "document.querySelectorAll('.ranges summary')[{}].focus()"
-    browser.run(focus.format(19))
-    browser.run(focus.format(3))
-    edges = "['.head', 'summary:focus'].map(s => document.querySelector(`.ranges ${s}`).getBoundingClientRect())"
-    below, top = browser.run(f"(([head, line]) => [head.bottom, line.top])({edges})")
-    assert top >= below
+def test_the_icicle_has_a_box_as_wide_as_each_ranges_time_and_is_walked_by_arrow_keys(visit):
+    browser = visit(document(*numbered(*STEP)))
+    boxes = browser.run(
+        "(w => [...document.querySelectorAll('.icicle button')]"
+        ".map(b => [b.textContent, Math.round(100 * b.offsetWidth / w), b.offsetTop]))"
+        "(document.querySelector('.icicle').clientWidth)"
+    )
+    widths = {name: width for name, width, _ in boxes}
+    assert widths == pytest.approx(
+        {"step": 90, "gemm": 60, "forward": 30, "mm": 20, "relu": 5, "(in none of these)": 5, OUTSIDE: 10}, abs=1
+    )
+    tops = {name: top for name, _, top in boxes}
+    assert tops["step"] < tops["forward"] == tops["gemm"] < tops["mm"]
+    browser.run("document.querySelector('.icicle button').focus()")
+    focused = "document.activeElement.textContent"
+    for key, reached in (("ArrowDown", "gemm"), ("ArrowRight", "forward"), ("ArrowDown", "mm"), ("ArrowUp", "forward")):
+        browser.press(key)
+        assert browser.run(focused) == reached
+    assert browser.run("document.querySelectorAll('.icicle [tabindex=\"0\"]').length") == 1
+    assert (
+        browser.run("document.getElementById('range-said').textContent")
+        == "step › forward: 30.0 %, 300 µs, 150 µs above the roofline, 4 launches"
+    )
+    browser.press("Enter")
+    browser.wait_for("location.hash.startsWith('#range=')")
+    assert "4 of 6 launches" in browser.run("document.getElementById('in-view').textContent")
+    assert browser.run(focused) == "forward"
 
 
 @pytest.mark.browser

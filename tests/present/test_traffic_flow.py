@@ -19,4 +19,4 @@ from ncuroof.present.page.quantity_cells import traffic_flow
 def test_what_l1s_bytes_leave_out_stands_beside_it(access: dict[str, float | None], remark: str) -> None:
     stations = traffic_flow({"traffic_bytes": {"l1": 0.0, "l2": 34.6e6}, "access": access})
     assert stations[1][:2] == ("traffic", "0 B")
-    assert stations[2] == ("unit", "L1", remark, 0)
+    assert stations[2] == ("unit", "L1", remark, 0, None)

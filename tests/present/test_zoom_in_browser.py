@@ -40,7 +40,7 @@ def exponents(browser):
 
 
 def said(browser):
-    return browser.run("document.querySelector('#chart-buttons [role=status]').textContent")
+    return browser.run("document.querySelector('#chart .gutter')?.textContent ?? ''")
 
 
 def test_zooming_out_ends_a_decade_beyond_what_any_level_shows_at_first(visit):
@@ -94,7 +94,7 @@ def test_a_selected_dot_that_is_out_of_view_comes_to_the_middle(visit):
     browser = visit(document(kernel(id=10, short_name="alpha")), "#k10")
     browser.wait_for("document.querySelector('#chart .selected') !== null")
     drag(browser, place(browser, 1, 2e12), place(browser, 10, 2e13))
-    assert said(browser) == "1 of 1 dot out of view"
+    assert said(browser) == "◀ 1 left: beyond this scale · 100 % of GPU time"
     press(browser, "Zoom in")
     left, right, top, bottom = frame(browser)
     assert place(browser, 0.5, 1e12) == pytest.approx(((left + right) / 2, (top + bottom) / 2), abs=1)
@@ -105,10 +105,68 @@ def test_it_says_how_many_dots_are_out_of_view(visit):
     browser = visit(three_kernels())  # two have a dot, at 0.5 FLOP/B and 1 Tflop/s
     assert said(browser) == ""
     drag(browser, place(browser, 1, 2e12), place(browser, 10, 2e13))
-    assert said(browser) == "2 of 2 dots out of view"
+    assert said(browser) == "◀ 2 left: beyond this scale · 66.7 % of GPU time"  # 400 of 600 µs
     assert point_at(browser, *place(browser, 2, 4e12)) == []
-    press(browser, "Reset zoom")
+    browser.run("document.querySelector('#chart .gutter').click()")
     assert said(browser) == ""
+    assert point_at(browser, *place(browser, 0.5, 1e12)) != []
+
+
+def test_the_last_change_of_the_zoom_is_undone(visit):
+    browser = visit(three_kernels())
+    first = exponents(browser)
+    drag(browser, place(browser, 1, 2e12), place(browser, 10, 2e13))
+    second = exponents(browser)
+    press(browser, "Zoom in")
+    press(browser, "Undo zoom")
+    assert exponents(browser) == pytest.approx(second, abs=0.01)
+    browser.run("document.getElementById('chart').dispatchEvent(new KeyboardEvent('keydown', { key: 'Backspace' }))")
+    assert exponents(browser) == pytest.approx(first, abs=0.01)
+    press(browser, "Undo zoom")  # nothing is left
+    assert exponents(browser) == pytest.approx(first, abs=0.01)
+
+
+def turn(browser, px, py, delta, modifiers=0):
+    left, top = browser.run("(b => [b.left, b.top])(document.getElementById('chart').getBoundingClientRect())")
+    at = {"x": left + px, "y": top + py, "modifiers": modifiers}
+    browser.call("Input.dispatchMouseEvent", type="mouseWheel", deltaX=0, deltaY=delta, **at)
+
+
+CTRL = 2
+
+
+def test_the_wheel_zooms_about_the_pointer_with_ctrl_and_scrolls_the_page_without(visit):
+    browser = visit(document(kernel(id=10, short_name="alpha")), height=700)
+    browser.run("document.getElementById('chart').scrollIntoView({block: 'center'})")
+    before, width, scrolled = place(browser, 0.5, 1e12), exponents(browser), browser.run("scrollY")
+    turn(browser, *before, -100, CTRL)
+    browser.wait_for("location.hash.includes('zoom=')", 10)
+    assert place(browser, 0.5, 1e12) == pytest.approx(before, abs=1)
+    assert exponents(browser)[1] - exponents(browser)[0] < width[1] - width[0]
+    assert browser.run("scrollY") == scrolled
+    zoomed = exponents(browser)
+    turn(browser, *before, 100)
+    browser.wait_for(f"scrollY > {scrolled}", 10)
+    assert exponents(browser) == pytest.approx(zoomed, abs=0.01)
+
+
+def test_two_fingers_zoom_and_keep_what_is_under_them(visit):
+    browser = visit(document(kernel(id=10, short_name="alpha")))
+    browser.run("document.getElementById('chart').scrollIntoView({block: 'center'})")
+    (x, y), width = place(browser, 0.5, 1e12), exponents(browser)
+    left, top = browser.run("(b => [b.left, b.top])(document.getElementById('chart').getBoundingClientRect())")
+
+    def touch(kind, apart):
+        points = [{"x": left + x + side * apart, "y": top + y, "id": number} for number, side in enumerate((-1, 1))]
+        browser.call("Input.dispatchTouchEvent", type=kind, touchPoints=[] if kind == "touchEnd" else points)
+
+    touch("touchStart", 30)
+    for apart in (40, 50, 60):
+        touch("touchMove", apart)
+    touch("touchEnd", 60)
+    assert place(browser, 0.5, 1e12) == pytest.approx((x, y), abs=1.5)
+    now = exponents(browser)
+    assert now[1] - now[0] == pytest.approx((width[1] - width[0]) / 2, rel=0.05)  # from 60 to 120 px apart
 
 
 def test_a_drag_that_leaves_the_chart_zooms_to_the_edge_of_the_plane(visit):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import accumulate
 from typing import Any
 
 from ncuroof import formatting
@@ -19,6 +20,9 @@ from ncuroof.present.charts.views import FLOP, View, is_plottable
 
 _Ends = tuple[list[float], list[float]]
 """Ends of a line: intensities, and rates."""
+
+_MOST_OUT_FRAC, _LEAST_SAVED_DECADES = 0.02, 1.0
+"""Dots that a first view leaves out have at most this share of the time of all dots, and the axis becomes shorter by this much."""
 
 _PAD = 3.0
 """Margin around what is drawn, as a factor on a logarithmic axis."""
@@ -52,7 +56,12 @@ def dot_sizes_px(durations_ns: Sequence[float | None]) -> list[float]:
 
 
 def chart(
-    ceilings: Iterable[Record], kernels: Sequence[Record], view: View = FLOP, places: Sequence[tuple[float, float]] = ()
+    ceilings: Iterable[Record],
+    kernels: Sequence[Record],
+    view: View = FLOP,
+    places: Sequence[tuple[float, float]] = (),
+    *,
+    leaves_out: bool = False,
 ) -> dict[str, Any]:
     """Return the chart of one device.
 
@@ -61,6 +70,7 @@ def chart(
         kernels: kernels of that device, from the document.
         view: which roofline.
         places: further (intensity, rate) points that the initial DRAM view must include.
+        leaves_out: whether initial ranges may leave out dots far away that hardly take time.
 
     Returns:
         `roofs` (line ends, label, source), `sources` of the roofs (each with whether it is shown initially), `levels` that have
@@ -78,7 +88,14 @@ def chart(
     is_mixed = view is FLOP and " or " in unit
     further = [{view.intensity: x, view.rate: y} for x, y in places]
     first = {
-        level: _ranges(drawn, [*_drawn_first(dots, level), *(further if level == MemoryLevel.DRAM else ())], view)
+        level: _ranges(
+            drawn,
+            [
+                *_drawn_first(kernels, dots, level, view if leaves_out else None),
+                *(further if level == MemoryLevel.DRAM else ()),
+            ],
+            view,
+        )
         for level in levels
     }
     x_reach, y_reach = map(_around, zip(_ranges(drawn, [*points, *further], view), *first.values(), strict=True))
@@ -154,9 +171,44 @@ def _without_dots(drawn: Iterable[Record], dots: Iterable[Mapping[str, Any]]) ->
     }
 
 
-def _drawn_first(dots: Iterable[Mapping[str, Sequence[Record]]], level: str) -> list[Record]:
-    """Return the points at a level that are drawn as dots: for each kernel, that of its dominant precision."""
-    return [by_level[level][0] for by_level in dots if level in by_level]
+def _drawn_first(
+    kernels: Sequence[Record], dots: Iterable[Mapping[str, Sequence[Record]]], level: str, trimmed: View | None
+) -> list[Record]:
+    """Return the points at a level that are drawn as dots: for each kernel, that of its dominant precision.
+
+    Args:
+        kernels: of the device.
+        dots: of each kernel, by level.
+        level: memory level.
+        trimmed: the view of the points, whose far ones with next to no time are left out; None for all points.
+    """
+    timed: Sequence[tuple[Record, float]] = [
+        (by_level[level][0], (kernel["duration_ns"] or 0.0) * kernel.get("weight", 1.0))
+        for kernel, by_level in zip(kernels, dots, strict=True)
+        if level in by_level
+    ]
+    if trimmed is not None:
+        spare_ns = _MOST_OUT_FRAC * sum(time for _, time in timed)
+        for axis in (trimmed.rate, trimmed.intensity):
+            for is_descending in (False, True):
+                timed, spare_ns = _trimmed(timed, axis, spare_ns, is_descending=is_descending)
+    return [point for point, _ in timed]
+
+
+def _trimmed(
+    timed: Sequence[tuple[Record, float]], axis: str, spare_ns: float, *, is_descending: bool
+) -> tuple[Sequence[tuple[Record, float]], float]:
+    """Return the points without those at one end of an axis, and the time that is still to spare.
+
+    Points are left out only where that makes the axis shorter by `_LEAST_SAVED_DECADES`.
+    """
+    ordered = sorted(timed, key=lambda each: each[0][axis], reverse=is_descending)
+    sums = list(accumulate(time for _, time in ordered))
+    n_out = sum(0 < total <= spare_ns for total in sums)
+    if not 0 < n_out < len(ordered):
+        return timed, spare_ns
+    saved_decades = abs(math.log10(ordered[n_out][0][axis] / ordered[0][0][axis]))
+    return (ordered[n_out:], spare_ns - sums[n_out - 1]) if saved_decades >= _LEAST_SAVED_DECADES else (timed, spare_ns)
 
 
 def _of_precisions(ceilings: Iterable[Record], used: Collection[str]) -> list[Record]:

@@ -27,6 +27,9 @@ _AFTER = {"added", "not_recorded_before"}
 """Lists of groups without a match that are of the run after."""
 
 _MOST_LINES = 100
+_MOST_SHOWN = 8
+"""Most changes above the chart; the others are folded."""
+
 _MOST_NAME = 80
 
 
@@ -44,7 +47,7 @@ class ChangeLine:
         Sequence[str],
         "findings gone and new, then source lines at which the time changed",
     ]
-    how: Annotated[str, "what it was matched by, and how sure that is"]
+    how: Annotated[str, "what it was matched by, and how sure that is; empty where that is its name and shape"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,10 @@ class Changes:
     remarks: Annotated[Sequence[str], "what else there is to know of the change as a whole"]
     gates: Annotated[Sequence[tuple[str, str, str]], "passed or FAILED, the gate, the reasons"]
     lines: Annotated[Sequence[ChangeLine], "what changed, the most time first"]
+    folded: Annotated[
+        Sequence[ChangeLine], "the changes beyond the first ones, and kernels whose times are not compared"
+    ]
+    fold: Annotated[str, "how many of which kind these are"]
     n_more: Annotated[int, "changes that are not shown"]
 
 
@@ -64,6 +71,9 @@ def changes(comparison: Record) -> Changes:
     """Return what the page says of a document `ncuroof.comparison/1`."""
     lines = [_matched(match, comparison) for match in moved(comparison)]
     lines += [_alone(group, key) for key in ALONE for group in comparison[key]]
+    shown = lines[:_MOST_LINES]
+    compared = [line for line in shown if {line.before, line.after} != {formatting.MISSING}]
+    uncompared = [line for line in shown if {line.before, line.after} == {formatting.MISSING}]
     gates = [
         ("passed" if gate["has_passed"] else "FAILED", gate["gate"], "; ".join(gate["reasons"]))
         for gate in comparison["gates"]
@@ -76,9 +86,19 @@ def changes(comparison: Record) -> Changes:
         sides=[("Before", side(before)), ("After", side(after))],
         remarks=remarks,
         gates=gates,
-        lines=lines[:_MOST_LINES],
+        lines=compared[:_MOST_SHOWN],
+        folded=[*compared[_MOST_SHOWN:], *uncompared],
+        fold=_fold(len(compared[_MOST_SHOWN:]), len(uncompared)),
         n_more=max(len(lines) - _MOST_LINES, 0),
     )
+
+
+def _fold(n_more: int, n_uncompared: int) -> str:
+    """Return how many changes are folded, and for how many of them times are not compared."""
+    parts = [f"{formatting.counted(n_more, 'more change')}"] if n_more else []
+    if n_uncompared:
+        parts.append(f"{formatting.counted(n_uncompared, 'kernel')} whose times are not compared")
+    return " and ".join(parts)
 
 
 def report_names(*labels: str) -> list[str]:
@@ -125,7 +145,7 @@ def _matched(match: Record, comparison: Record) -> ChangeLine:
         recoverable=both_times(match["recoverable_ns"]) if both else formatting.MISSING,
         sentence=match["sentence"],
         places=(*changed_findings(match), *changed_lines(match)),
-        how=how_matched(match) or "same name and shape",
+        how=how_matched(match),
     )
 
 

@@ -36,7 +36,7 @@ from ncuroof.present.texts.answer_sentences import SOME, answer_sentences, step_
 _OF_REPORTS = "The outermost lines are the reports."
 _OTHER_RANGES = "A launch counts with the launches that it represents, which may be in other ranges."
 
-_MOST_ROWS = 50
+_MOST_ROWS = 30
 """Most rows in the static HTML of the table, which the script replaces."""
 
 
@@ -84,6 +84,7 @@ class PageContext:
     """All variables of the template, besides `assets`."""
 
     title: Annotated[str, "of the page"]
+    chips: Annotated[Sequence[str], "the GPUs, and how many launches were profiled, each in a few words"]
     is_simulated: Annotated[bool, "whether ncuroof wrote any of the reports, instead of recording it on a GPU"]
     sources: Annotated[Sequence[SourceFacts], "the report files"]
     devices: Annotated[
@@ -98,6 +99,7 @@ class PageContext:
     remarks: Annotated[Sequence[RunRemark], "what to know of the run before trusting its numbers"]
     weighting: Annotated[Sequence[str], "sentences on how sums are weighted, or none"]
     doubts: Annotated[str, "the remark on verdicts that are less certain; empty where there are few"]
+    less_certain: Annotated[str, "the share of the time for which they are, in a few words, or empty"]
     doubted: Annotated[Sequence[Doubt], "the caveats for which they are"]
     not_the_run: Annotated[Sequence[str], "sentences on why sums differ from those of the run, or none"]
     totals: Annotated[Sequence[tuple[str, str]], "label and value of sums over the run"]
@@ -131,6 +133,7 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
     title = sources[0]["file"] if len(sources) == 1 else f"{len(sources)} reports"
     return PageContext(
         title=changed.title if changed else title,
+        chips=_chips(document),
         is_simulated=any(source["simulated"] for source in sources),
         sources=[_source(source) for source in sources],
         devices=[_device(index, device, kernels) for index, device in enumerate(document["devices"])],
@@ -141,6 +144,7 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
         remarks=run_remarks(summary, [formatting.kernel_name(kernel) for kernel in kernels if kernel["failed"]]),
         weighting=weighting_sentences(weighting),
         doubts=doubts_claim(summary),
+        less_certain=f"less certain: {formatting.share(summary['doubted_frac'])}" if doubts_claim(summary) else "",
         doubted=doubted(summary),
         not_the_run=not_the_run_sentences(weighting, [source["command_line"] for source in sources]),
         totals=_totals(document),
@@ -159,6 +163,16 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
         n_more=max(len(rows) - _MOST_ROWS, 0),
         methods=methods(document, rules),
     )
+
+
+def _chips(document: Record) -> list[str]:
+    """Return the GPUs, each name once, and how many of the run's launches were profiled."""
+    names = dict.fromkeys(formatting.gpu_name(device) for device in document["devices"])
+    summary, weighting = document["summary"], document["summary"].get("weighting")
+    n_kernels = summary["n_kernels"]
+    whole = f" of {summary['n_launches']} launches" if weighting else f" {'launch' if n_kernels == 1 else 'launches'}"
+    profiled = f"{n_kernels}{whole}" + (" profiled" if weighting and not weighting["is_summary"] else "")
+    return [*names, profiled]
 
 
 def _figures(document: Record) -> list[tuple[str, str]]:

@@ -24,7 +24,7 @@ from ncuroof.present.page.launch_rows import LaunchRow, launch_names, launch_row
 from ncuroof.present.page.range_tree import range_tree
 from ncuroof.present.page.text_table import Cell, Texts
 from ncuroof.present.page.whatif import scaling, targets
-from ncuroof.present.sentences.actions import counted_finding, gpu_time, most_worth
+from ncuroof.present.sentences.actions import action_lines, counted_finding, gpu_time, most_worth
 from ncuroof.present.sentences.report_names import names_of_several
 
 DETAILS_PER_PART = 64
@@ -64,9 +64,20 @@ def page_index(document: Record, rules: Rules, comparison: Record | None = None)
         "integers": [name for name in sorted(precisions) if formatting.work_units([name]) == "OP"],
         "resources": {name: formatting.label(name) for name in RESOURCES},
         "reports": names_of_several(document["sources"]) or [source["file"] for source in document["sources"]],
-        "ranges": [[place.names, place.outer] for place in tree.places],
+        "ranges": [
+            [
+                place.names,
+                place.outer,
+                rounded(place.share_frac, 4),
+                rounded(place.above_frac, 2),
+                place.verdict,
+                place.said,
+            ]
+            for place in tree.places
+        ],
         "arrows": moved,
         "changed": changed_positions(comparison, kernels),
+        "actions": {line.finding: line.number for line in action_lines(document) if line.finding},
         "targets": targets(document),
         "sections": SECTIONS,
         "details_per_part": DETAILS_PER_PART,
@@ -196,6 +207,7 @@ def _views(document: Record, device: int, moved: Sequence[Sequence[Any]]) -> dic
             kernels,
             view,
             places if view is FLOP else (),
+            leaves_out=True,
         )
         for view in VIEWS
     }

@@ -21,6 +21,8 @@ from ncuroof.present.page.quantity_cells import (
     beyond_speed_of_light,
     flop_points,
     instruction_points,
+    one_more_block_sentence,
+    shared_flow,
     traffic_flow,
     traffic_rows,
     work_rows,
@@ -35,11 +37,11 @@ from ncuroof.present.sentences.source_lines import cost, line_text, place, waits
 SECTIONS = (
     ("facts", "Launch", "facts", ()),
     ("utilisation", "How busy each unit is", "bars", ()),
-    ("stalls", "What warps wait for (stall reasons)", "bars", ()),
+    ("stalls", "What warps wait for (stall reasons)", "stack", ()),
     (
         "lines",
         "Source lines that cost the most",
-        "table",
+        "lines",
         ("share", "line", "mostly waiting for", "samples"),
     ),
     ("occupancy", "Occupancy and scheduling", "numbers", ()),
@@ -77,6 +79,8 @@ SECTIONS = (
 RANGE_MARK = " › "
 """Separates an NVTX range from one nested in it."""
 
+_BUSIEST = "utilisation.busiest"
+
 _BEYOND = (
     "Memory is NVIDIA's Speed of Light total, which the verdict uses. It excludes part of L2's own throughput, which is "
     "higher here."
@@ -110,6 +114,7 @@ class KernelDetails:
         return {
             "summary": self._summary(kernel),
             "path": [self._step(step, kernel) for step in kernel["path"]],
+            "speed": self._speed_of_light(kernel),
             "flip": self._texts.add(flip_sentence(kernel, self._rules)),
             "findings": [self._finding(kernel, finding) for finding in kernel["findings"]],
             "caveats": [self._caveat(kernel, name) for name in kernel["caveats"]],
@@ -122,6 +127,7 @@ class KernelDetails:
             "occupancy": self._limiters(kernel) + self._cells.shown(kernel, OCCUPANCY),
             "access": self._cells.shown(kernel, ACCESS),
             "flow": traffic_flow(kernel),
+            "shared_flow": shared_flow(kernel),
             "traffic_bytes": traffic_rows(kernel, self._texts),
             "check": self._cells.checks(kernel),
             "others": self._cells.others(kernel),
@@ -170,7 +176,24 @@ class KernelDetails:
             else f"{formatting.operator(step['op'])} {formatting.threshold(step['threshold'], quantity_unit(quantity))}",
             step["outcome"],
             f"excludes L2's own throughput, {formatting.share(beyond)}" if is_beyond else "",
+            is_known or quantity == "check.failed",
         ]
+
+    def _speed_of_light(self, kernel: Record) -> dict[str, Any]:
+        """Return the bars of both sides of NVIDIA's Speed of Light, and the threshold of a busy unit where the path asks for it."""
+        sides = [(name, kernel["utilisation"].get(name)) for name in ("memory", "compute")]
+        asked = next((step for step in kernel["path"] if step["quantity"] == _BUSIEST and step["threshold"]), None)
+        return {
+            "bars": [
+                [*self._cells.row(f"utilisation.{name}", value), round(min(max(value, 0.0), 1.0), 4), name]
+                for name, value in sides
+                if value is not None
+            ],
+            "line": None if asked is None else asked["threshold"],
+            "said": ""
+            if asked is None
+            else f"line: {formatting.threshold(asked['threshold'], quantity_unit(_BUSIEST))}",
+        }
 
     def _beyond(self, kernel: Record) -> list[list[Cell]]:
         """Return a remark where L2 is busier than NVIDIA's Speed of Light total for memory; else no row."""
@@ -182,6 +205,7 @@ class KernelDetails:
         share = formatting.share(gain_ns / duration_ns) if is_known else None
         gain = f"{saves(finding)} (at most {share} {of_what(finding)})" if is_known else None
         return {
+            "id": finding["id"],
             "title": self._texts.add(finding["title"]),
             "severity": finding["severity"],
             "advice": self._texts.add(finding["advice"]),
@@ -267,6 +291,7 @@ class KernelDetails:
                 self._texts.add(": ".join(filter(None, (place(line), line_text(line))))),
                 self._texts.add(" for ".join(filter(None, (formatting.label(line["stall"]), waits_for(line))))),
                 formatting.quantity(line["value"], "count"),
+                line["frac"],
             ]
             for line in lines
         ]
@@ -276,7 +301,11 @@ class KernelDetails:
         limiters = kernel["occupancy"].get("limiters")
         if not limiters:
             return []
-        return [[self._cells.number("occupancy.limiters"), self._texts.add(", ".join(map(formatting.label, limiters)))]]
+        more = one_more_block_sentence(kernel)
+        return [
+            [self._cells.number("occupancy.limiters"), self._texts.add(", ".join(map(formatting.label, limiters)))],
+            *([[self._texts.add(more)]] if more else []),
+        ]
 
 
 def _written(number: int | None) -> str:

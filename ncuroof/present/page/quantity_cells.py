@@ -7,7 +7,6 @@ them.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -54,12 +53,10 @@ _NO_VALUE = "No value (not collected, not available on this chip, or a ratio wit
 _SAME = 0.01
 """Largest difference between two utilisations that count as equal."""
 
-Station = tuple[str, str, str, int]
-"""Kind (`unit` or `traffic`), text, remark, and line width in pixels (0 for units)."""
+Station = tuple[str, str, str, float, float | None]
+"""Kind (`unit` or `traffic`), text, remark, line width in pixels (0 for units), and share of the peak, None where not known."""
 
-_THICKEST_PX, _THINNEST_PX = 14, 1
-_DECADES = 4
-"""Powers of ten of bytes over which the line width shrinks to the minimum."""
+_THICKEST_PX, _THINNEST_PX = 26, 1
 
 _MUCH_MORE = 1.1
 """Ratio of L2's lookups to the L1s' requests above which the lookups are remarked on."""
@@ -272,25 +269,79 @@ def _peak(entry: Record, key: str, write: Callable[[float | None], str]) -> str:
 def traffic_flow(kernel: Record) -> list[Station]:
     """Return the stations from the SMs to DRAM; empty where the bytes of fewer than two levels are known.
 
-    Levels without a byte count are left out, and so is shared memory, which is not on this path. Between L1 and L2 are the sectors
+    Levels without a byte count are left out; shared memory is beside this path (`shared_flow`). Between L1 and L2 are the sectors
     that the L1s request, as in Nsight Compute's memory chart; other L2 lookups (fills, other units, the fabric) are a remark on L2.
     """
     traffic, access = kernel["traffic_bytes"], kernel["access"]
-    passed = {"L1": traffic.get("l1"), "L2": traffic.get("l2"), "DRAM": traffic.get("dram")}
-    known = {name: count for name, count in passed.items() if count is not None}
+    known = _passed(traffic)
     if len(known) < 2:
         return []
     remarks = {
-        "L1": _remarks(access.get("l1_hit_frac"), _not_counted(access)),
-        "L2": _remarks(access.get("l2_hit_frac"), _looked_up(traffic)),
-        "DRAM": "",
+        "l1": _remarks(access.get("l1_hit_frac"), _not_counted(access)),
+        "l2": _remarks(access.get("l2_hit_frac"), _looked_up(traffic)),
+        "dram": "",
     }
-    most = max(known.values())
-    stations: list[Station] = [("unit", "SMs", "", 0)]
-    for name, count in known.items():
-        stations.append(("traffic", formatting.byte_count(count), _directions(name, traffic), _width_px(count, most)))
-        stations.append(("unit", name, remarks[name], 0))
+    stations: list[Station] = [("unit", "SMs", "", 0, None)]
+    for level, count in known.items():
+        stations.append(_link(level, count, kernel))
+        stations.append(("unit", formatting.label(level), remarks[level], 0, None))
     return stations
+
+
+def shared_flow(kernel: Record) -> list[Station]:
+    """Return the stations from the SMs to shared memory, on the scale of `traffic_flow`; empty where no bytes are known."""
+    count = kernel["traffic_bytes"].get("shared")
+    if not count:
+        return []
+    conflicts = kernel["access"].get("bank_conflict_frac")
+    remark = f"{formatting.share(conflicts)} of wavefronts are bank conflicts" if conflicts else ""
+    return [("unit", "SMs", "", 0, None), _link("shared", count, kernel), ("unit", "shared memory", remark, 0, None)]
+
+
+def _passed(traffic: Record) -> dict[str, float]:
+    return {level: count for level in ("l1", "l2", "dram") if (count := traffic.get(level)) is not None}
+
+
+def _link(level: str, count: float, kernel: Record) -> Station:
+    """Return the traffic of a level: bytes, directions, how much of the peak bandwidth that is, and a width linear in the bytes."""
+    traffic = kernel["traffic_bytes"]
+    most = max([*_passed(traffic).values(), traffic.get("shared") or 0.0])
+    width = max(round(_THICKEST_PX * count / most, 1), _THINNEST_PX) if most else _THINNEST_PX
+    frac = kernel.get("bandwidth", {}).get(level, {}).get("frac")
+    of_peak = "" if frac is None else f"{formatting.share(frac)} of peak"
+    return (
+        "traffic",
+        formatting.byte_count(count),
+        "; ".join(filter(None, (of_peak, _directions(level, traffic)))),
+        width,
+        frac,
+    )
+
+
+def one_more_block_sentence(kernel: Record) -> str:
+    """Return what a block must need at most so that one more fits on an SM, and what that gives; empty where not known."""
+    occupancy, launch = kernel["occupancy"], kernel["launch"]
+    after, now = occupancy.get("one_more_block_frac"), occupancy.get("theoretical_frac")
+    needs = {
+        "registers": (
+            formatting.quantity(occupancy.get("registers_for_one_more_block"), "count"),
+            formatting.quantity(launch.get("n_registers_per_thread"), "count"),
+            "registers per thread",
+        ),
+        "shared_memory": (
+            formatting.kibibytes(occupancy.get("shared_bytes_for_one_more_block")),
+            formatting.kibibytes(launch.get("shared_bytes_per_block")),
+            "of shared memory",
+        ),
+    }
+    asked = [needs[name] for name in occupancy.get("limiters") or () if name in needs]
+    known = [f"at most {most} {what} (now {has})" for most, has, what in asked if formatting.MISSING not in {most, has}]
+    if not known or len(known) < len(occupancy["limiters"]):
+        return ""
+    gain = ""
+    if after is not None and now is not None:
+        gain = f": theoretical occupancy {formatting.share(min(after, 1.0))} instead of {formatting.share(now)}"
+    return f"One more block fits on an SM with {' and '.join(known)}{gain}."
 
 
 def _remarks(hit_frac: float | None, other: str) -> str:
@@ -311,16 +362,8 @@ def _looked_up(traffic: Record) -> str:
     return f"{formatting.byte_count(looked_up)} looked up in total"
 
 
-def _directions(name: str, traffic: Record) -> str:
+def _directions(level: str, traffic: Record) -> str:
     read, written = traffic.get("dram_read"), traffic.get("dram_write")
-    if name != "DRAM" or read is None or written is None:
+    if level != "dram" or read is None or written is None:
         return ""
     return f"{formatting.byte_count(read)} read, {formatting.byte_count(written)} written"
-
-
-def _width_px(count: float, most: float) -> int:
-    """Return the width of a line, logarithmic in its bytes: a tenth of the bytes takes off a quarter of the largest width."""
-    if count <= 0 or most <= 0:
-        return _THINNEST_PX
-    frac = 1 + math.log10(count / most) / _DECADES
-    return max(round(_THICKEST_PX * frac), _THINNEST_PX)

@@ -82,6 +82,10 @@ class RangePlace:
 
     names: Annotated[Sequence[str], "of the line"]
     outer: Annotated[int | None, "place of the line that contains it; None for an outermost one"]
+    share_frac: Annotated[float | None, "of the run's GPU time; None where not known"]
+    above_frac: Annotated[float | None, "share of its own time that is above the roofline; None where not known"]
+    verdict: Annotated[str, "that of most of its time"]
+    said: Annotated[str, "its share, time, time above the roofline and launches, in words"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,7 @@ class _Launch:
     duration_ns: float | None
     recoverable_ns: float | None
     n_represented: float
+    verdict: str
 
 
 @dataclass(slots=True)
@@ -130,6 +135,14 @@ class _Node:
         """Return the known time."""
         return self.total("duration_ns") or 0.0
 
+    @property
+    def verdict(self) -> str:
+        """Return the verdict of most of the time."""
+        time_by_verdict: dict[str, float] = defaultdict(float)
+        for launch in self.launches:
+            time_by_verdict[launch.verdict] += launch.duration_ns or 0.0
+        return max(time_by_verdict, key=lambda verdict: time_by_verdict[verdict])
+
 
 def range_tree(document: Record) -> RangeTree:
     """Return the NVTX ranges of a document `ncuroof.analysis/1`, by report if there are several; empty without any."""
@@ -154,7 +167,9 @@ def _launches(kernels: Sequence[Record], reports: Sequence[str]) -> Iterable[_La
             for key in ("duration_ns", "recoverable_ns")
         )
         outermost = reports[kernel["source"] : kernel["source"] + 1]
-        yield _Launch(position, (*outermost, *(kernel["nvtx"] or ())), duration_ns, recoverable_ns, number)
+        yield _Launch(
+            position, (*outermost, *(kernel["nvtx"] or ())), duration_ns, recoverable_ns, number, kernel["verdict"]
+        )
 
 
 class _Growing:
@@ -196,9 +211,22 @@ class _Growing:
     def _place(self, node: _Node, outer: _Node) -> None:
         node.level, node.index = outer.level + 1, len(self.places)
         names = [formatting.printable(name) or _UNNAMED for name in node.names]
-        self.places.append(RangePlace(names, outer.index if outer.names else None))
+        self.places.append(self._described(node, names, outer.index if outer.names else None))
         for launch in node.launches:
             self.line_by_launch[launch.position] = node.index
+
+    def _described(self, node: _Node, names: Sequence[str], outer: int | None) -> RangePlace:
+        duration_ns, recoverable_ns = node.total("duration_ns"), node.total("recoverable_ns")
+        above = f", {formatting.duration(recoverable_ns)} above the roofline" if recoverable_ns is not None else ""
+        count = formatting.launches(round(sum(launch.n_represented for launch in node.launches)))
+        return RangePlace(
+            names=names,
+            outer=outer,
+            share_frac=self._share(node),
+            above_frac=recoverable_ns / duration_ns if duration_ns and recoverable_ns is not None else None,
+            verdict=node.verdict,
+            said=f"{formatting.share(self._share(node))}, {formatting.duration(duration_ns)}{above}, {count}",
+        )
 
     def line(self, node: _Node) -> RangeLine:
         """Return a node and those in it, as text."""

@@ -11,6 +11,7 @@ import base64
 import gzip
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
@@ -34,8 +35,9 @@ from ncuroof.resources import folder
 TEMPLATE = "report.html.j2"
 STYLE = "page.css"
 SCRIPTS = (
-    "format.js", "data.js", "elements.js", "plane.js", "labels.js", "arrows.js", "chosen.js", "roofline.js", "pointer.js",
-    "export.js", "filter.js", "utilisation.js", "table.js", "whatif.js", "detail.js", "devices.js", "address.js", "page.js",
+    "format.js", "data.js", "elements.js", "plane.js", "labels.js", "arrows.js", "chosen.js", "stacks.js", "roofline.js",
+    "pointer.js", "export.js", "filter.js", "icicle.js", "utilisation.js", "table.js", "whatif.js", "detail.js", "dock.js",
+    "devices.js", "address.js", "page.js",
 )  # fmt: skip
 """In order of dependency: each file uses only names of those before it when it is loaded."""
 
@@ -80,7 +82,7 @@ def render_page(document: Record, reports: Sequence[RawReport] = (), comparison:
     index, names = _packed((page_index(document, rules, comparison), explained(document)))
     assets = Assets(
         policy=_policy(script),
-        style=Markup((folder("templates") / STYLE).read_text(encoding="utf-8")),  # noqa: S704 (a file of ours)
+        style=Markup(_compact((folder("templates") / STYLE).read_text(encoding="utf-8"))),  # noqa: S704 (a file of ours)
         index=index,
         details=_packed(detail_parts(document, rules, catalogue)),
         counters=_packed(counter_parts(reports, [kernel["id"] for kernel in document["kernels"]])),
@@ -126,8 +128,17 @@ def _printable(value: Any) -> Any:
 @cache
 def _script() -> str:
     """Return all scripts as one, in an async function, so that they have their own scope and can await the unpacking of data."""
-    parts = [(folder("templates") / name).read_text(encoding="utf-8") for name in SCRIPTS]
-    return "(async () => {\n" + "\n".join(parts) + "})();"
+    parts = [_compact((folder("templates") / name).read_text(encoding="utf-8")) for name in SCRIPTS]
+    return "(async () => {\n" + "\n".join(parts) + "\n})();"
+
+
+_COMMENT = re.compile(r"^[ \t]*(?://[^\n]*|/\*.*?\*/[ \t]*)$\n?|^[ \t]+", re.MULTILINE | re.DOTALL)
+"""A comment that has its lines to itself, or what a line is indented by."""
+
+
+def _compact(source: str) -> str:
+    """Return a script or style sheet without comments of their own lines and indentation, which are a third of it."""
+    return _COMMENT.sub("", source)
 
 
 def packed(parts: Iterable[Any]) -> list[str]:
