@@ -162,6 +162,7 @@ async function restore(hash, isGoing) {
   if (!isGoing) return;
   if (position >= 0) {
     goToChart();
+    showDot();
     document.getElementById("detail-title").focus({ preventScroll: true });
   }
   if (state.section) goTo(state.section);

@@ -237,7 +237,7 @@ class Detail {
 /** Parts of which the first are shown and the others folded. */
 function folded(parts, most, one, many) {
   const rest = parts.slice(most);
-  return rest.length ? [...parts.slice(0, most), make("details", {}, make("summary", {}, `${counted(rest.length, one, many)} more`), ...rest)] : parts;
+  return rest.length ? [...parts.slice(0, most), make("details", {}, make("summary", {}, counted(rest.length, `more ${one}`, `more ${many}`)), ...rest)] : parts;
 }
 
 /** The recorded counters, unpacked when the block is opened. */

@@ -2,6 +2,7 @@
 // leads to the rows before and after in the table, closes on Escape, and compares the launch with one that is pinned.
 
 const MOST_COMPARED = 14; // rows of the comparison with a pinned launch that are shown at first
+const SIGHT_PX = 60; // from a dot that is in sight to the edges
 const dock = document.getElementById("detail");
 let openedFrom = null; // what had the focus when the dock was opened, which gets it back
 
@@ -21,7 +22,17 @@ async function open(position, { isStep = false } = {}) {
   const shown = select(position);
   remember({ isOpening: !isStep });
   await shown;
+  if (chartRoot.contains(document.activeElement)) showDot();
   if (!isStep) document.getElementById("detail-title").focus({ preventScroll: true });
+}
+
+/** Where the dock lies below the page, scroll so that the dot of the open launch is above it. */
+function showDot() {
+  const mark = chart.marks?.find(({ row }) => row.launches.includes(state.selected));
+  const { top } = dock.getBoundingClientRect();
+  if (!mark || top <= 0) return;
+  const y = chartRoot.getBoundingClientRect().top + mark.py;
+  if (y < SIGHT_PX || y > top - SIGHT_PX) scrollBy({ top: y - top / 2, behavior: "instant" });
 }
 
 /** Close the dock; where it was opened gets the focus back. */

@@ -222,3 +222,34 @@ def test_the_payload_has_a_chart_for_every_device():
     two = document(kernel(), kernel(id=1, device=1))
     charts = page_index(two, load_rules())["charts"]
     assert [(chart["device"], len(chart["views"]["flop"]["roofs"])) for chart in charts] == [(0, 5), (1, 0)]
+
+
+def far(number, rate, duration_ns, intensity=0.5):
+    """Return a launch with one dot at DRAM."""
+    point = kernel()["points"][0] | {"flop_per_s": rate, "intensity_flop_per_byte": intensity}
+    return kernel(id=number, points=[point], duration_ns=duration_ns)
+
+
+@pytest.mark.parametrize(
+    ("duration_ns", "rate", "is_out"),
+    [(1e4, 1e8, True), (1e5, 1e8, False), (1e4, 5e11, False)],
+    ids=["1 % of the time", "9 % of the time", "less than a decade away"],
+)
+def test_a_first_view_leaves_out_far_dots_with_next_to_no_time_where_that_is_asked_for(duration_ns, rate, is_out):
+    kernels = [far(0, 1e12, 1e6), far(1, rate, duration_ns)]
+    lowest = {}
+    for leaves_out in (False, True):
+        lowest[leaves_out] = figures.chart(CEILINGS, kernels, leaves_out=leaves_out)["y"]["ranges"]["dram"][0]
+    assert (lowest[True] > lowest[False] + 1) is is_out
+    if not is_out:
+        assert lowest[True] == lowest[False]
+
+
+def test_dots_are_left_out_at_either_end_of_an_axis_but_not_for_more_time_than_to_spare():
+    near = far(0, 1e12, 1e6)
+    low, high = far(1, 1e8, 1.5e4), far(2, 1e12, 1e4, intensity=1e6)
+    y_alone = figures.chart(CEILINGS, [near], leaves_out=True)["y"]["ranges"]["dram"][0]
+    both = figures.chart(CEILINGS, [near, low, high], leaves_out=True)
+    assert both["y"]["ranges"]["dram"][0] == y_alone  # 1.5 % are left out
+    assert both["x"]["ranges"]["dram"][1] > 6  # and 1 % more would be 2.5 %
+    assert both["x"]["reach"][1] > 6

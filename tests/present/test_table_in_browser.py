@@ -131,6 +131,38 @@ def test_of_many_rows_those_near_the_view_are_in_the_document(visit):
     assert browser.run(inner) == 0
 
 
+def test_a_selection_that_goes_beyond_the_rows_in_the_document_copies_all_of_them_and_says_so(visit):
+    browser = visit(many(1000))
+    select = "const r = document.createRange(); r.selectNodeContents(document.getElementById('table'));"
+    browser.run(f"{{ {select} getSelection().removeAllRanges(); getSelection().addRange(r) }}")
+    event = "new ClipboardEvent('copy', { clipboardData: d, bubbles: true })"
+    copied = f"(d => (document.dispatchEvent({event}), d.getData('text/plain')))"
+    rows = list(csv.DictReader(io.StringIO(browser.run(f"{copied}(new DataTransfer())"))))
+    assert len(rows) == 1000
+    assert browser.run("document.getElementById('told').textContent") == "Copied: all 1000 rows, as CSV."
+    browser.run("getSelection().selectAllChildren(document.querySelector('#table tr[data-index=\"3\"] th'))")
+    assert browser.run(f"{copied}(new DataTransfer())") == ""  # what is in the document, the browser copies
+
+
+def test_a_click_anywhere_in_a_row_opens_it(visit):
+    browser = visit(three_kernels())
+    browser.run("document.querySelector('#table tbody tr:nth-child(2) td.k-time').click()")
+    browser.wait_for("document.getElementById('detail-title').textContent === '#10 alpha'")
+    assert browser.run("document.querySelectorAll('#table [tabindex=\"0\"]').length") == 1
+    bar = "getComputedStyle(document.querySelector('#table tr[aria-current] td.k-time')).getPropertyValue('--bar')"
+    assert browser.run(bar) == "33.3%"  # 100 of at most 300 µs
+
+
+def test_a_question_mark_unfolds_what_the_numbers_of_a_block_mean(visit):
+    browser = visit(document(kernel()), "#k0")
+    asking = "[...document.querySelectorAll('#detail .what')].find(b => b.ariaLabel.includes('Speed of Light'))"
+    browser.run(f"{asking}.focus()")
+    browser.press("Enter")
+    assert browser.run(f"{asking}.ariaExpanded") == "true"
+    assert "utilisation.memory" in browser.run(f"{asking}.parentElement.nextElementSibling.textContent")
+    assert browser.run("document.querySelectorAll('[title]').length") == 0
+
+
 def test_keys_walk_from_row_to_row_also_to_those_out_of_view(visit):
     browser = visit(many(2000))
     focused = "document.activeElement.textContent"

@@ -295,7 +295,11 @@ def shared_flow(kernel: Record) -> list[Station]:
         return []
     conflicts = kernel["access"].get("bank_conflict_frac")
     remark = f"{formatting.share(conflicts)} of wavefronts are bank conflicts" if conflicts else ""
-    return [("unit", "SMs", "", 0, None), _link("shared", count, kernel), ("unit", "shared memory", remark, 0, None)]
+    return [
+        ("unit", "SMs", "", 0, None),
+        _link("shared", count, kernel),
+        ("unit", formatting.label("shared"), remark, 0, None),
+    ]
 
 
 def _passed(traffic: Record) -> dict[str, float]:
