@@ -291,7 +291,7 @@ class KernelDetails:
                 self._texts.add(": ".join(filter(None, (place(line), line_text(line))))),
                 self._texts.add(" for ".join(filter(None, (formatting.label(line["stall"]), waits_for(line))))),
                 formatting.quantity(line["value"], "count"),
-                line["frac"],
+                cost(line),
             ]
             for line in lines
         ]
