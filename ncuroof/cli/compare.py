@@ -11,6 +11,7 @@ import click
 
 from ncuroof import read
 from ncuroof.analysis import Analysis
+from ncuroof.cli.inputs import with_standard_input
 from ncuroof.cli.options import STANDARD_OUTPUT, FileToRead, FileToWrite, common, keep_inputs, say
 from ncuroof.cli.outputs import Outputs, warn, written_as
 from ncuroof.comparison import Run, baseline_json, judge, parse_gate, parse_pair, read_baseline, with_distinct_labels
@@ -21,7 +22,7 @@ from ncuroof.present.analysed import Record
 from ncuroof.present.brief.comparison import comparison_brief
 from ncuroof.present.documents.comparison import comparison_document, history_document
 from ncuroof.present.documents.json_text import json_text
-from ncuroof.present.output import write_whole
+from ncuroof.present.output import check_place, write_whole
 from ncuroof.present.texts.comparison import history_text, to_annotations, to_junit, to_markdown, to_text
 from ncuroof.reading import BASELINE_SUFFIX
 from ncuroof.resources import read_toml
@@ -78,9 +79,9 @@ def compare(
     compared with --pair OLD=NEW. Gates come from --gate, else from [tool.ncuroof.gates] in the nearest
     pyproject.toml, in the working directory or above it. If a gate fails, the exit code is 3.
     """
-    keep_inputs(outputs.paths, runs)
-    baseline = _file_of_baseline(save_baseline, outputs)
-    keep_inputs([baseline], [run for run in runs if run.suffix != BASELINE_SUFFIX])  # baselines may be renewed
+    runs = tuple(with_standard_input(runs))
+    outputs.check(runs)
+    baseline = _file_of_baseline(save_baseline, outputs, runs)
     if is_history:
         if len(runs) < 2 or gates or pairs or baseline is not None:
             raise click.UsageError("--history takes two or more runs, without --gate, --pair or --save-baseline")
@@ -131,11 +132,12 @@ def _page(document: Record, after: Analysis) -> str:
     return render_page(after.to_dict(), after.reports, document)
 
 
-def _file_of_baseline(given: Path | str | None, outputs: Outputs) -> Path | None:
+def _file_of_baseline(given: Path | str | None, outputs: Outputs, runs: Sequence[Path]) -> Path | None:
     """Return the file that --save-baseline names, None for none.
 
     Raises:
         UsageError: it is standard output, or a file that -o names.
+        OutputError: it cannot be written, or is a report that is compared.
     """
     if isinstance(given, str):
         raise click.UsageError(
@@ -144,6 +146,9 @@ def _file_of_baseline(given: Path | str | None, outputs: Outputs) -> Path | None
         )
     if given is not None and given.resolve() in [path.resolve() for path in outputs.paths]:
         raise click.UsageError("--save-baseline and -o need different files")
+    keep_inputs([given], [run for run in runs if run.suffix != BASELINE_SUFFIX])  # baselines may be renewed
+    if given is not None:
+        check_place(given, force=outputs.force)
     return given
 
 

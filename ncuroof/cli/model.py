@@ -115,6 +115,7 @@ def _run(found: Model, outputs: Outputs, given: dict[str, Any]) -> None:
     from ncuroof.present.documents.model import model_document  # noqa: PLC0415
     from ncuroof.present.model_formats import MODEL_FORMATS  # noqa: PLC0415
 
+    outputs.check(())
     sizes, options = sizes_given(found, given)
     measured = {
         "peak_flop_per_s": rate(given["peak_flop_per_s"], "--peak-flop-per-s"),

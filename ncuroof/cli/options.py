@@ -7,7 +7,7 @@ own inputs, even with --force.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,6 +34,8 @@ _GIVEN = f"{__name__}.given"
 """Key of the flags that were given, in what contexts of click share."""
 
 STANDARD_OUTPUT = "-"
+STANDARD_INPUT = Path("-")
+"""As a file to read; a file of that name is another path: an absolute one."""
 
 
 def common(*read: str) -> Callable[[Command], Command]:
@@ -101,6 +103,11 @@ def _is_same_or_within(output: Path, path: Path) -> bool:
         return False
 
 
+def either(patterns: Sequence[str]) -> str | None:
+    """Return one regular expression for several, of which one has to match; None for none."""
+    return patterns[0] if len(patterns) == 1 else "|".join(f"(?:{each})" for each in patterns) or None
+
+
 class FileToRead(click.Path):
     """A path of a file to read; whether it can be read is found out, and told, by what reads it."""
 
@@ -108,8 +115,9 @@ class FileToRead(click.Path):
         super().__init__(readable=False, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path."""
-        return super().convert(_not_empty(self, value, param, ctx), param, ctx)
+        """Return the path: STANDARD_INPUT for "-", and another one for a file of that name, such as "./-"."""
+        path = super().convert(_not_empty(self, value, param, ctx), param, ctx)
+        return path.absolute() if path == STANDARD_INPUT and str(value) != str(STANDARD_INPUT) else path
 
 
 class Location(click.types.StringParamType):

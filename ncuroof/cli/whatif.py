@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from ncuroof import read
-from ncuroof.cli.options import FileToRead, common, keep_inputs
+from ncuroof.cli.inputs import files_of
+from ncuroof.cli.options import FileToRead, common
 from ncuroof.cli.outputs import Outputs, warn, written_as
 from ncuroof.present.analysed import Record
 from ncuroof.present.brief.projection import projection_brief
@@ -71,8 +72,9 @@ def whatif(
     if only is not None and not changes:
         raise click.UsageError("--only restricts --change to some kernels: give a --change as well")
     parse_targets(gpus), parse_changes(changes)  # what is malformed is told before a long report is read
-    keep_inputs(outputs.paths, reports)
-    found = read(reports)
+    files = files_of(reports)
+    outputs.check(files)
+    found = read(files)
     analysis = found.analyse()
     if not quiet:
         warn(found, analysis)
