@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from ncuroof import formatting
 from ncuroof.present.analysed import Record
-from ncuroof.present.texts.layout import aligned, code, escaped, filled, table_row
+from ncuroof.present.texts.layout import aligned, code, escaped, filled, screen_width, table_row
 
 _MOST_KERNELS = 20
 _NAME_WIDTH = 32
@@ -21,7 +21,7 @@ def to_text(document: Record) -> str:
     if document["changes"]:
         lines.append("changed: " + formatting.printable(", ".join(document["changes"])))
     lines += ["", *_totals(document), "", *_kernels(document)]
-    for note in (*_crossing(document), *_assumed(document), *_unknown(document)):
+    for note in _notes(document):
         lines += _filled(note)
     lines.append("")
     for assumption in document["assumptions"]:
@@ -41,7 +41,7 @@ def to_markdown(document: Record) -> str:
     for kernel in document["kernels"][:_MOST_KERNELS]:
         times = [formatting.duration(kernel["recorded_ns"]), *map(_time, kernel["projections"])]
         lines.append(table_row((code(_name(kernel)), *map(escaped, times))))
-    notes = [*_crossing(document), *_assumed(document), *_unknown(document), *document["assumptions"]]
+    notes = [*_notes(document), *document["assumptions"]]
     return "\n".join([*lines, "", *(f"- {escaped(note.strip())}" for note in notes)]) + "\n"
 
 
@@ -93,6 +93,22 @@ def _time(projection: Record) -> str:
     return formatting.duration(expected) + (f" ({_between(projection)})" if is_wide else "")
 
 
+def _notes(document: Record) -> Iterator[str]:
+    yield from (*_of_wall_time(document), *_crossing(document), *_assumed(document), *_unknown(document))
+
+
+def _of_wall_time(document: Record) -> Iterator[str]:
+    """Yield what a faster GPU leaves of the time by the clock, in which the kernels run for a part only."""
+    for total in document["targets"]:
+        recorded_ns, wall_ns = total["wall_recorded_ns"], total["wall_ns"]
+        if wall_ns:
+            yield (
+                f"from start to end it takes {formatting.duration(recorded_ns)}, on {total['target']} "
+                f"{formatting.duration(wall_ns)} ({recorded_ns / wall_ns:.3g}×): "
+                "the time in which no kernel runs is assumed to stay"
+            )
+
+
 def _crossing(document: Record) -> Iterator[str]:
     """Yield which kernels change sides of the ridge on each target."""
     for index, total in enumerate(document["targets"]):
@@ -129,4 +145,4 @@ def _unknown(document: Record) -> Iterator[str]:
 
 
 def _filled(sentence: str) -> Iterator[str]:
-    return filled("", sentence.split(" "), _WIDTH, hanging="  ")
+    return filled("", sentence.split(" "), min(screen_width() or _WIDTH, _WIDTH), hanging="  ")
