@@ -46,7 +46,7 @@ lowest: $(READY)  ## tests of what computes, with the lowest version of each dep
 	$(PYTHON) -m venv $(VENV)-lowest
 	$(RUN)/python -m tests.support.lowest_versions > $(VENV)-lowest/constraints.txt
 	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(VENV)-lowest/constraints.txt \
-		--editable '.[pandas]' 'pytest>=8.3,<10' 'pytest-xdist>=3.6,<4' 'hypothesis>=6.100,<7'
+		--editable '.[nvidia,pandas]' 'pytest>=8.3,<10' 'pytest-xdist>=3.6,<4' 'hypothesis>=6.100,<7'
 	$(VENV)-lowest/bin/python -m pytest -q -n 2 tests/metrics tests/roofline tests/whatif tests/comparison tests/test_document.py
 
 torch: $(READY)  ## add PyTorch, so that the tests of ncuroof.torch run too
