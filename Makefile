@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-all lint types unit long torch bench pages digests fixtures record lowest clean
+.PHONY: help setup demo test test-all lint types unit long torch bench pages site man digests fixtures record lowest clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -62,7 +62,14 @@ pages: $(READY)  ## write again what docs/ and README.md take from profiles/, fi
 	$(RUN)/python -m tools.recording_page
 	$(RUN)/python -m tools.demo_summary
 	$(RUN)/python -m tools.brief_questions
+	$(RUN)/python -m tools.tutorial_pages
 	$(RUN)/python fixtures/suite/suite_page.py
+
+site: $(READY)  ## build the documentation as a site into out/site; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(RUN)/python -m mkdocs build
+
+man: $(READY)  ## write a man page per command into out/man
+	$(RUN)/python -m tools.command_pages out/man
 
 digests: $(READY)  ## digests of every output, to compare two commits by (FILE=out/digests.txt; ARGS='--only PATTERN …')
 	@mkdir -p out

@@ -79,6 +79,13 @@ def wants_color(*, no_color: bool) -> bool | None:
     return False if no_color or os.environ.get("NO_COLOR") else None
 
 
+def gpus_begun(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    """Return the GPUs whose names start as a word does, for a shell's completion."""
+    from ncuroof.roofline import load_profiles  # noqa: PLC0415  only where a shell asks
+
+    return [profile.id for profile in load_profiles() if profile.id.startswith(begun)]
+
+
 def keep_inputs(outputs: Iterable[str | Path | None], inputs: Iterable[Path]) -> None:
     """Refuse outputs that are inputs: the same file, also through a link, a report's counts, or a file in an input folder.
 

@@ -9,7 +9,7 @@ import click
 
 from ncuroof import read
 from ncuroof.cli.inputs import files_of
-from ncuroof.cli.options import FileToRead, common
+from ncuroof.cli.options import FileToRead, common, gpus_begun
 from ncuroof.cli.outputs import Outputs, warn, written_as
 from ncuroof.present.analysed import Record
 from ncuroof.present.brief.projection import projection_brief
@@ -33,6 +33,7 @@ _FORMATS: Mapping[str, Callable[[Record], str]] = {
     "gpus",
     multiple=True,
     metavar="NAME",
+    shell_complete=gpus_begun,
     help="GPU to estimate for, e.g. b200 or h100-sxm@1500MHz. Repeatable.",
 )
 @click.option(

@@ -6,9 +6,11 @@ import io
 from pathlib import Path
 
 import pytest
+from click.shell_completion import ShellComplete
 from rich.cells import cell_len
 
 from ncuroof.cli.options import either
+from ncuroof.cli.program import program
 from ncuroof.present.texts.fleet import table_markdown, table_text
 from tests.cli.running import run_main
 from tests.support import demo
@@ -236,3 +238,23 @@ def test_several_filters_of_a_kind_are_any_of_them() -> None:
     assert either([]) is None
     assert either(["gemm"]) == "gemm"
     assert either(["a|b", "(?i)c"]) == "(?:a|b)|(?:(?i)c)"
+
+
+# ---- completion ------------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "begun", "proposed"),
+    [
+        ([], "comp", {"compare"}),
+        (["whatif", "run.ncu-rep", "--gpu"], "b2", {"b200"}),
+        (["gpus"], "h200", {"h200-nvl", "h200-sxm"}),
+        (["model", "gemm", "8", "8", "8", "--gpu"], "b2", {"b200"}),
+        (["explain"], "tail_", {"tail_wave"}),
+        (["explain"], "recoverable_", {"recoverable_ns"}),
+        (["report"], "--ch", {"--chart"}),
+    ],
+)
+def test_a_shell_completes_commands_options_and_names(words: list[str], begun: str, proposed: set[str]) -> None:
+    found = ShellComplete(program, {}, "ncuroof", "_NCUROOF_COMPLETE").get_completions(words, begun)
+    assert {item.value for item in found} == proposed
