@@ -14,7 +14,16 @@ from ncuroof.analysis import Analysis
 from ncuroof.cli.inputs import with_standard_input
 from ncuroof.cli.options import STANDARD_OUTPUT, FileToRead, FileToWrite, common, keep_inputs, say
 from ncuroof.cli.outputs import Outputs, warn, written_as
-from ncuroof.comparison import Run, baseline_json, judge, parse_gate, parse_pair, read_baseline, with_distinct_labels
+from ncuroof.comparison import (
+    Gate,
+    Run,
+    baseline_json,
+    judge,
+    parse_gate,
+    parse_pair,
+    read_baseline,
+    with_distinct_labels,
+)
 from ncuroof.comparison import compare as compared
 from ncuroof.comparison.history import history
 from ncuroof.errors import GateError, GatesFailedError, OutputFormatError
@@ -91,7 +100,7 @@ def compare(
         runs *= 2
     if len(runs) != 2:
         raise click.UsageError(f"expected two runs, BEFORE and AFTER, found {len(runs)}; --history takes more")
-    wanted = [parse_gate(text) for text in gates or _configured()]
+    wanted = [parse_gate(text) for text in gates] or _configured()
     if not wanted and not quiet:
         _warn_without_gate(outputs)
     is_baseline = runs[1].suffix == BASELINE_SUFFIX
@@ -175,7 +184,7 @@ def _over_time(runs: Sequence[Path], outputs: Outputs, *, quiet: bool) -> None:
     outputs.write(lambda form: json_text(history_document(found)) if form == "json" else history_text(found))
 
 
-def _configured() -> Sequence[str]:
+def _configured() -> list[Gate]:
     """Return the gates of the nearest pyproject.toml with a table [tool.ncuroof], here or in a folder above; empty without one.
 
     Raises:
@@ -185,8 +194,20 @@ def _configured() -> Sequence[str]:
     for folder in (here, *here.parents):
         path = Path(os.path.relpath(folder / "pyproject.toml"))
         if path.is_file() and (table := _own_table(path)) is not None:
-            return _gates_in(path, table)
-    return ()
+            return _parsed(path, _gates_in(path, table))
+    return []
+
+
+def _parsed(path: Path, texts: Sequence[str]) -> list[Gate]:
+    """Return the gates of a file.
+
+    Raises:
+        GateError: one is malformed; the message names the file.
+    """
+    try:
+        return [parse_gate(text) for text in texts]
+    except GateError as error:
+        raise GateError(f"{path}: {error}", hint=error.hint) from error
 
 
 def _own_table(path: Path) -> dict[str, Any] | None:

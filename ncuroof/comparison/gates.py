@@ -31,6 +31,7 @@ from ncuroof.comparison.code_changes import Code, executed
 from ncuroof.comparison.comparison import Comparison, damage_of, run_change, run_obstacle, some, total_ns
 from ncuroof.comparison.deltas import Delta, Outcome
 from ncuroof.comparison.distinct_names import names_of_failed
+from ncuroof.comparison.finding_changes import FOUND
 from ncuroof.comparison.matched_groups import WORK_WORDS, Row, is_other_work
 from ncuroof.comparison.matching import How, Sureness
 from ncuroof.comparison.noise import is_beyond
@@ -165,12 +166,25 @@ def _run(gate: Gate, comparison: Comparison) -> GateResult:
     return replace(found, has_passed=is_share, reasons=(*found.reasons, caveat) if is_share else (caveat,))
 
 
+def _where(gate: Gate, groups: pl.DataFrame) -> str:
+    """Return in which kernels most of the findings are, each with the one that costs most; empty where there is none."""
+    severe = groups.filter(pl.col(f"n_{gate.metric}") > 0).sort(
+        f"n_{gate.metric}", descending=True, maintain_order=True
+    )
+    said = [
+        f"{name} ({max(found, key=lambda each: each['gain_frac'] or 0.0)['finding']})"
+        for name, found in severe.select("short_name", FOUND).iter_rows()
+        if found
+    ]
+    return f": {some(said)}" if said else ""
+
+
 def _findings(gate: Gate, comparison: Comparison) -> GateResult:
     groups = comparison.after.groups
     n_found = int(groups[f"n_{gate.metric}"].sum())
     found = replace(
         _held(gate, [("findings", float(n_found))]),
-        reasons=(f"{formatting.counted(n_found, 'finding')} of {gate.metric} severity",),
+        reasons=(f"{formatting.counted(n_found, 'finding')} of {gate.metric} severity{_where(gate, groups)}",),
     )
     if not found.has_passed:
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -258,3 +259,40 @@ def test_several_filters_of_a_kind_are_any_of_them() -> None:
 def test_a_shell_completes_commands_options_and_names(words: list[str], begun: str, proposed: set[str]) -> None:
     found = ShellComplete(program, {}, "ncuroof", "_NCUROOF_COMPLETE").get_completions(words, begun)
     assert {item.value for item in found} == proposed
+
+
+# ---- gates, and tables in narrow windows ---------------------------------------------------------------------------------------
+
+
+def test_a_malformed_gate_names_its_file(
+    report: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (report.parent / "pyproject.toml").write_text('[tool.ncuroof]\ngates = ["tiem:+5%"]\n', encoding="utf-8")
+    monkeypatch.chdir(report.parent)
+    assert run_main("compare", report, report) == 2
+    assert "ncuroof: pyproject.toml: not a gate: 'tiem:+5%'" in capfd.readouterr().err
+
+
+def test_a_failed_gate_of_findings_names_some(report: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run_main("compare", report, report, "--gate", "findings.high==0") == 3
+    said = " ".join(capfd.readouterr().out.split())
+    assert "15 findings of high severity: " in said
+    assert re.search(r"severity: \w+ \([a-z0-9_]+\)", said)
+
+
+@pytest.mark.parametrize("n_columns", [40, 80, 200])
+def test_the_tables_of_a_fleet_fit_the_window(n_columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(n_columns))
+    columns = ["kernel", "program", "time", "where it was recorded"]
+    row = dict(zip(columns, ("a" * 30, "python", "1.5 ms", "b" * 20), strict=True))
+    lines = table_text(columns, [row] * 2).splitlines()
+    assert ("kernel" in lines[0]) == (n_columns > 66)
+    assert all("time" in line or n_columns > 66 for line in lines[1::2])
+
+
+def test_a_comparison_fits_the_window(
+    report: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    assert run_main("compare", report, report) == 0
+    assert max(map(cell_len, capfd.readouterr().out.splitlines())) <= 60
