@@ -114,7 +114,7 @@ def _time(gate: Gate, comparison: Comparison) -> GateResult:
     has_passed = change <= max(limit, noise) if limit >= 0 else change <= limit and is_beyond(change, noise)
     counted = " of the counting runs" if comparison.after.is_counted else ""
     per_step = "" if n_units(comparison.before, comparison.after) == (1, 1) else " per step"
-    reason = f"GPU time{counted} changed by {100 * change:+.1f} %{per_step} (noise: ±{100 * noise:.1f} %)"
+    reason = f"GPU time{counted} changed by {formatting.signed_percent(change)}{per_step} (noise: ±{100 * noise:.1f} %)"
     gone = _gone(comparison.before, comparison.matching.removed)
     other_work = some(_other_work(comparison.deltas))
     return GateResult(gate.text, has_passed=has_passed, reasons=(reason, *gone, *filter(None, [other_work])))
@@ -126,7 +126,7 @@ def _step(gate: Gate, comparison: Comparison) -> GateResult:
     was, became = comparison.before.step_ns, comparison.after.step_ns
     if not was or became is None:
         return _not_met(gate, "the step time is not known for both runs: ncuroof profile --step measures it")
-    reason = f"the step time changed by {100 * (became / was - 1):+.1f} %"
+    reason = f"the step time changed by {formatting.signed_percent(became / was - 1)}"
     return GateResult(gate.text, has_passed=became <= was * (1 + (gate.limit_frac or 0.0)), reasons=(reason,))
 
 
@@ -346,14 +346,14 @@ def _other_work(deltas: Iterable[Delta]) -> tuple[str, ...]:
 def _counted_otherwise(deltas: Iterable[Delta]) -> tuple[str, ...]:
     """Return which kernels changed in the counting runs, but not in the launches under ncu."""
     return tuple(
-        f"{_names(delta)} changed by {100 * (counted[1] / counted[0] - 1):+.1f} % in the counting runs, without ncu"
+        f"{_names(delta)} changed by {formatting.signed_percent(counted[1] / counted[0] - 1)} in the counting runs, without ncu"
         for delta in deltas
         if delta.is_counted_otherwise and (counted := delta.counted_ns) is not None
     )
 
 
 def _changed(change: float, noise: float, delta: Delta) -> str:
-    return f"{_names(delta)} changed by {100 * change:+.1f} % (noise: ±{100 * noise:.1f} %)"
+    return f"{_names(delta)} changed by {formatting.signed_percent(change)} (noise: ±{100 * noise:.1f} %)"
 
 
 def _names(delta: Delta) -> str:

@@ -188,7 +188,7 @@ def test_a_run_that_is_shorter_by_what_is_gone_says_so() -> None:
     found = result("time:+5%", run(launch("flash_fwd", 1000.0)))
     assert (found.has_passed, found.reasons) == (
         True,
-        ("GPU time changed by -50.0 % (noise: ±2.5 %)", "no longer in the run: norm"),
+        ("GPU time changed by −50.0 % (noise: ±2.5 %)", "no longer in the run: norm"),
     )
     assert result("time:+5%").reasons == ("GPU time changed by +0.0 % (noise: ±2.0 %)",)
 

@@ -34,7 +34,7 @@ def _lines(width: int) -> list[Text]:
 def test_the_chart_is_as_wide_as_the_terminal_and_fits_the_window(width: int) -> None:
     lines = _lines(width)
     assert max(line.cell_len for line in lines) <= width
-    assert len(lines) <= 24 * max(1, 80 // width)
+    assert len(lines) <= 22 * max(1, 80 // width)
     assert "".join(line.plain for line in lines).isascii()
 
 

@@ -27,7 +27,8 @@ LETTER_BY_VERDICT = {
 """Letter of a verdict in the chart."""
 
 MOST_WIDTH = 200
-_N_ROWS = 15
+_N_ROWS = 13
+"""With title, axis and legend it leaves two of the window's 24 lines, for the page's path and the prompt."""
 _LEAST_PLOT_WIDTH = 20
 _LEAST_TICK_CELLS = 7
 """Least distance of ticks of the horizontal axis."""
