@@ -233,7 +233,9 @@ def _is_in_text(option: str, program: str) -> bool:
 
 
 def _show_plan(recorder: Recorder, *, counts_first: bool) -> None:
-    for line in plan_lines(recorder, counts_first=counts_first):
+    from ncuroof.present.texts.layout import wrapped_lines  # noqa: PLC0415  loads rich, which --help does not need
+
+    for line in wrapped_lines("\n".join(plan_lines(recorder, counts_first=counts_first))):
         recorder.say(line)
 
 

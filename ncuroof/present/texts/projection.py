@@ -9,7 +9,7 @@ from ncuroof.present.analysed import Record
 from ncuroof.present.texts.layout import aligned, code, escaped, filled, screen_width, table_row
 
 _MOST_KERNELS = 20
-_NAME_WIDTH = 32
+_NAME_WIDTH, _LEAST_NAME_WIDTH, _TIME_WIDTH = 32, 12, 10
 _CELL_WIDTH = 29
 _WIDTH = 100
 _LEAST_RANGE_FRAC = 0.05
@@ -70,11 +70,13 @@ def _between(times: Record) -> str:
 def _kernels(document: Record) -> Iterator[str]:
     kernels = document["kernels"]
     targets = (formatting.shortened(total["target"], _CELL_WIDTH - 2) for total in document["targets"])
-    yield f"{'kernel':<{_NAME_WIDTH}}{'recorded':>10}" + "".join(f"{target:>{_CELL_WIDTH}}" for target in targets)
+    left = (screen_width() or _WIDTH) - _TIME_WIDTH - _CELL_WIDTH * len(document["targets"])
+    width = min(max(left, _LEAST_NAME_WIDTH), _NAME_WIDTH)
+    yield f"{'kernel':<{width}}{'recorded':>{_TIME_WIDTH}}" + "".join(f"{target:>{_CELL_WIDTH}}" for target in targets)
     for kernel in kernels[:_MOST_KERNELS]:
-        name = formatting.shortened(formatting.printable(_name(kernel)), _NAME_WIDTH - 1)
+        name = formatting.shortened(formatting.printable(_name(kernel)), width - 1)
         cells = "".join(f"{_time(projection):>{_CELL_WIDTH}}" for projection in kernel["projections"])
-        yield f"{name:<{_NAME_WIDTH}}{formatting.duration(kernel['recorded_ns']):>10}{cells}"
+        yield f"{name:<{width}}{formatting.duration(kernel['recorded_ns']):>{_TIME_WIDTH}}{cells}"
     if len(kernels) > _MOST_KERNELS:
         yield f"{len(kernels) - _MOST_KERNELS} more in the JSON document"
 
