@@ -462,7 +462,8 @@ def test_a_step_may_grow_by_so_much(text: str, step_ns: float, *, has_passed: bo
     after = replace(STEPS, step_ns=step_ns)
     (found,) = judge([parse_gate(text)], compare(STEPS, after))
     assert found.has_passed is has_passed
-    assert found.reasons == (f"the step time changed by {100 * (step_ns / 50e6 - 1):+.1f} %",)
+    change = f"{100 * (step_ns / 50e6 - 1):+.1f} %".replace("-", "−")
+    assert found.reasons == (f"the step time changed by {change}",)
 
 
 def test_a_step_is_judged_where_it_is_known() -> None:
