@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-all lint types unit long torch bench pages digests fixtures record lowest clean
+.PHONY: help setup demo test test-all lint types unit long torch bench pages site man digests fixtures record lowest clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/'
@@ -46,7 +46,7 @@ lowest: $(READY)  ## tests of what computes, with the lowest version of each dep
 	$(PYTHON) -m venv $(VENV)-lowest
 	$(RUN)/python -m tests.support.lowest_versions > $(VENV)-lowest/constraints.txt
 	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(VENV)-lowest/constraints.txt \
-		--editable '.[pandas]' 'pytest>=8.3,<10' 'pytest-xdist>=3.6,<4' 'hypothesis>=6.100,<7'
+		--editable '.[nvidia,pandas]' 'pytest>=8.3,<10' 'pytest-xdist>=3.6,<4' 'hypothesis>=6.100,<7'
 	$(VENV)-lowest/bin/python -m pytest -q -n 2 tests/metrics tests/roofline tests/whatif tests/comparison tests/test_document.py
 
 torch: $(READY)  ## add PyTorch, so that the tests of ncuroof.torch run too
@@ -62,7 +62,14 @@ pages: $(READY)  ## write again what docs/ and README.md take from profiles/, fi
 	$(RUN)/python -m tools.recording_page
 	$(RUN)/python -m tools.demo_summary
 	$(RUN)/python -m tools.brief_questions
+	$(RUN)/python -m tools.tutorial_pages
 	$(RUN)/python fixtures/suite/suite_page.py
+
+site: $(READY)  ## build the documentation as a site into out/site; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(RUN)/python -m mkdocs build
+
+man: $(READY)  ## write a man page per command into out/man
+	$(RUN)/python -m tools.command_pages out/man
 
 digests: $(READY)  ## digests of every output, to compare two commits by (FILE=out/digests.txt; ARGS='--only PATTERN …')
 	@mkdir -p out

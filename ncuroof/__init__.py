@@ -33,6 +33,10 @@ _MODULES = frozenset({"model", "torch"})
 
 
 def __getattr__(name: str) -> Any:
+    if name == "load_ipython_extension":  # of %load_ext ncuroof
+        from ncuroof.cli import notebook  # noqa: PLC0415
+
+        return notebook.load_ipython_extension
     if name in _MODULES:
         return import_module(f"ncuroof.{name}")
     if name in __all__:

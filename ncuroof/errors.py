@@ -20,7 +20,8 @@ class NcuroofError(Exception):
 
     Attributes:
         slug: stable name of this kind of error, for documentation and scripts.
-        exit_code: exit status of the command line.
+        exit_code: exit status of the command line: 2 where the words of the command are wrong, whatever its files hold; 1 where a
+            file, the machine or the run is; 3 where a gate failed.
         hint: what the user can do about it, or None.
     """
 
@@ -84,6 +85,7 @@ class OutputFormatError(NcuroofError, ValueError):
     """The output format is unknown, or does not fit the requested destination."""
 
     slug = "output-format"
+    exit_code = 2
 
 
 class UnitError(NcuroofError, ValueError):
@@ -108,6 +110,7 @@ class UnknownNameError(NcuroofError, KeyError):
     """No GPU, operation, element type, verdict, finding, caveat, quantity, view, memory level or reader has that name."""
 
     slug = "unknown-name"
+    exit_code = 2
 
     def __str__(self) -> str:
         return str(self.args[0])
@@ -187,6 +190,7 @@ class QueryError(NcuroofError, ValueError):
     """A query of a dataset is malformed: SQL, a label, a date."""
 
     slug = "query"
+    exit_code = 2
 
 
 class NcuNotFoundError(NcuroofError, FileNotFoundError):

@@ -307,6 +307,11 @@ def kernel_name(kernel: Mapping[str, Any], n_characters: int | None = None) -> s
     return name if n_characters is None else shortened(name, n_characters)
 
 
+def signed_percent(change_frac: float) -> str:
+    """Return a change in percent with its sign: "+79.3 %", "−44.2 %"."""
+    return f"{100 * change_frac:+.1f} %".replace("-", "−")
+
+
 def bound_by(verdict: str, limiter: str | None) -> str:
     """Return a verdict with the label of its limiter: "memory · DRAM"."""
     return f"{verdict} · {limiter}" if limiter else verdict

@@ -177,3 +177,8 @@ def test_work_of_integers_is_in_operations_as_nvidia_writes_it():
     assert formatting.work_units(["fp32", "tensor_int8", "tensor_fp8"]) == "FLOP or OP"
     assert formatting.work_units(["tensor_int1"]) == "OP"
     assert formatting.work_units([]) == "FLOP"
+
+
+@pytest.mark.parametrize(("frac", "written"), [(0.793, "+79.3 %"), (-0.442, "−44.2 %"), (0.0, "+0.0 %")])
+def test_a_change_has_its_sign(frac, written):
+    assert formatting.signed_percent(frac) == written

@@ -133,7 +133,7 @@ def explain(*, name: str, budget: int) -> str:
     Raises:
         UnknownNameError: the name is unknown.
     """
-    text = explained(name)
+    text = explained(name, with_files=False, is_whole=False)
     whole = text.encode()
     if len(whole) <= budget:
         return text

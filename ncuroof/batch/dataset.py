@@ -269,11 +269,10 @@ def find_reports(wanted: Sequence[str]) -> list[str]:
     """Return the locations of reports without repeats, in the order of `wanted`, sorted within a folder or pattern.
 
     Args:
-        wanted: paths or URLs of files, folders (all reports under them) and patterns, in which `**` is any number of folders. A
-            file that does not exist is returned too, and fails when it is read.
+        wanted: paths or URLs of files, folders (all reports under them) and patterns, in which `**` is any number of folders.
 
     Raises:
-        ReportNotFoundError: a folder or pattern contains no report.
+        ReportNotFoundError: a path does not exist, or a folder or pattern contains no report.
         MissingExtraError: fsspec, or what it needs for a location, is not installed.
     """
     return list(dict.fromkeys(location for each in wanted for location in _found(each)))
@@ -286,6 +285,8 @@ def _found(wanted: str) -> Iterator[str]:
         found = [name for name in fs.glob(path) if fs.isfile(name)]
     elif fs.isdir(path):
         found = [name for name in fs.find(path) if name.endswith(SUFFIXES)]
+    elif "://" not in wanted and not Path(wanted).exists():
+        raise ReportNotFoundError(f"{wanted}: no such file or folder", hint="check the path; nothing was loaded")
     else:
         yield wanted if "://" in wanted else str(Path(wanted).absolute())
         return

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from ncuroof import read
-from ncuroof.cli.options import FileToRead, common, keep_inputs
+from ncuroof.cli.inputs import files_of
+from ncuroof.cli.options import FileToRead, common, either
 from ncuroof.cli.outputs import Outputs, warn, written_as
 from ncuroof.cli.streams import reading_progress
 from ncuroof.ingest import available_cores
@@ -20,8 +21,11 @@ from ncuroof.present.brief import BRIEF_FORMATS, BUDGET_BYTES, LEAST_BUDGET_BYTE
 @click.option(
     "-k",
     "--kernel",
+    "wanted",
+    multiple=True,
     metavar="ID|REGEX",
-    help="Describe one kernel in depth: by its id, or of those whose name matches, the one that saves most.",
+    help="Describe one kernel in depth: by its id, or of those whose name matches, the one that saves most. Repeat REGEX "
+    "for names that match any.",
 )
 @click.option(
     "--budget",
@@ -32,15 +36,19 @@ from ncuroof.present.brief import BRIEF_FORMATS, BUDGET_BYTES, LEAST_BUDGET_BYTE
     help="Most bytes of UTF-8 to write; what does not fit is counted.",
 )
 @common("quiet")
-def brief(outputs: Outputs, *, reports: tuple[Path, ...], kernel: str | None, budget: int, quiet: bool) -> None:
+def brief(outputs: Outputs, *, reports: tuple[Path, ...], wanted: tuple[str, ...], budget: int, quiet: bool) -> None:
     """Say what matters of REPORT in at most 4 KB: what bounds it, which numbers decide, what to do first, what is not known.
 
     JSON by default, Markdown with --format md. Every number has an id, such as k12.access.load_bytes_per_sector, that
     ncuroof explain understands.
     """
-    keep_inputs(outputs.paths, reports)
+    if len(wanted) > 1 and any(map(str.isdecimal, wanted)):
+        raise click.UsageError("-k takes one id, and describes one kernel: run the command once for each")
+    kernel = either(wanted)
+    files = files_of(reports)
+    outputs.check(files)
     with reading_progress(quiet=quiet) as progress:
-        found = read(reports, n_processes=available_cores(), on_progress=progress)
+        found = read(files, n_processes=available_cores(), on_progress=progress)
     analysis = found.analyse()
     if not quiet:
         warn(found, analysis)

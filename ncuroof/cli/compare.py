@@ -11,9 +11,11 @@ import click
 
 from ncuroof import read
 from ncuroof.analysis import Analysis
+from ncuroof.cli.inputs import with_standard_input
 from ncuroof.cli.options import STANDARD_OUTPUT, FileToRead, FileToWrite, common, keep_inputs, say
 from ncuroof.cli.outputs import Outputs, warn, written_as
 from ncuroof.comparison import (
+    Gate,
     GateResult,
     Run,
     baseline_json,
@@ -33,7 +35,7 @@ from ncuroof.present.brief.comparison import comparison_brief
 from ncuroof.present.documents.comparison import comparison_document, history_document
 from ncuroof.present.documents.json_text import json_text
 from ncuroof.present.documents.sarif import comparison_sarif
-from ncuroof.present.output import write_whole
+from ncuroof.present.output import check_place, write_whole
 from ncuroof.present.source_tree import SourceTree
 from ncuroof.present.texts.comparison import history_text, to_annotations, to_junit, to_markdown, to_text
 from ncuroof.reading import BASELINE_SUFFIX
@@ -124,9 +126,9 @@ def compare(  # noqa: PLR0913  an argument per option
     if is_check:
         _check_gates(gates, runs, outputs)
         return
-    keep_inputs(outputs.paths, runs)
-    baseline = _file_of_baseline(save_baseline, outputs)
-    keep_inputs([baseline], [run for run in runs if run.suffix != BASELINE_SUFFIX])  # baselines may be renewed
+    runs = tuple(with_standard_input(runs))
+    outputs.check(runs)
+    baseline = _file_of_baseline(save_baseline, outputs, runs)
     if is_history:
         if len(runs) < 2 or gates or pairs or baseline is not None or folder is not None:
             raise click.UsageError(
@@ -135,7 +137,7 @@ def compare(  # noqa: PLR0913  an argument per option
         _over_time(runs, outputs, quiet=quiet)
         return
     runs = _both_runs(runs, is_one_enough=bool(pairs) or folder is not None, folder=folder, accept=accept)
-    wanted = [parse_gate(text) for text in gates or _configured()]
+    wanted = [parse_gate(text) for text in gates] or _configured()
     if not wanted and not quiet:
         _warn_without_gate(outputs)
     is_baseline = runs[1].suffix == BASELINE_SUFFIX
@@ -223,13 +225,14 @@ def _check_gates(gates: Sequence[str], files: Sequence[Path], outputs: Outputs) 
     """
     if not outputs.is_default:
         raise click.UsageError("--check-gates compares nothing, so that there is nothing for -o or --format")
-    texts = list(gates)
-    if not texts:
-        in_files = (_gates_in(path, table) for path in files if (table := _own_table(path)) is not None)
-        texts = [text for found in in_files for text in found] if files else list(_configured())
-    for text in texts:
-        parse_gate(text)
-    say(f"{counted(len(texts), 'gate')} can be judged")
+    if gates:
+        found = [parse_gate(text) for text in gates]
+    elif files:
+        tables = ((path, table) for path in files if (table := _own_table(path)) is not None)
+        found = [gate for path, table in tables for gate in _parsed(path, _gates_in(path, table))]
+    else:
+        found = _configured()
+    say(f"{counted(len(found), 'gate')} can be judged")
 
 
 def _tree() -> SourceTree:
@@ -252,11 +255,12 @@ def _page(document: Record, after: Analysis) -> str:
     return render_page(after.to_dict(), after.reports, document)
 
 
-def _file_of_baseline(given: Path | str | None, outputs: Outputs) -> Path | None:
+def _file_of_baseline(given: Path | str | None, outputs: Outputs, runs: Sequence[Path]) -> Path | None:
     """Return the file that --save-baseline names, None for none.
 
     Raises:
         UsageError: it is standard output, or a file that -o names.
+        OutputError: it cannot be written, or is a report that is compared.
     """
     if isinstance(given, str):
         raise click.UsageError(
@@ -265,6 +269,9 @@ def _file_of_baseline(given: Path | str | None, outputs: Outputs) -> Path | None
         )
     if given is not None and given.resolve() in [path.resolve() for path in outputs.paths]:
         raise click.UsageError("--save-baseline and -o need different files")
+    keep_inputs([given], [run for run in runs if run.suffix != BASELINE_SUFFIX])  # baselines may be renewed
+    if given is not None:
+        check_place(given, force=outputs.force)
     return given
 
 
@@ -291,7 +298,7 @@ def _over_time(runs: Sequence[Path], outputs: Outputs, *, quiet: bool) -> None:
     outputs.write(lambda form: json_text(history_document(found)) if form == "json" else history_text(found))
 
 
-def _configured() -> Sequence[str]:
+def _configured() -> list[Gate]:
     """Return the gates of the nearest pyproject.toml with a table [tool.ncuroof], here or in a folder above; empty without one.
 
     Raises:
@@ -301,8 +308,20 @@ def _configured() -> Sequence[str]:
     for folder in (here, *here.parents):
         path = Path(os.path.relpath(folder / "pyproject.toml"))
         if path.is_file() and (table := _own_table(path)) is not None:
-            return _gates_in(path, table)
-    return ()
+            return _parsed(path, _gates_in(path, table))
+    return []
+
+
+def _parsed(path: Path, texts: Sequence[str]) -> list[Gate]:
+    """Return the gates of a file.
+
+    Raises:
+        GateError: one is malformed; the message names the file.
+    """
+    try:
+        return [parse_gate(text) for text in texts]
+    except GateError as error:
+        raise GateError(f"{path}: {error}", hint=error.hint) from error
 
 
 def _own_table(path: Path) -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ import click
 
 from ncuroof import read
 from ncuroof.cli.options import FileOrFolder, common
-from ncuroof.cli.outputs import show_summary, warn
+from ncuroof.cli.outputs import open_page, opened, show_summary, warn
 from ncuroof.cli.streams import echo, files_hold_result
 from ncuroof.errors import OutputError
 from ncuroof.formatting import printable
@@ -23,8 +23,9 @@ _REPORT = "train_transformer.roofline.ncu-repz"
 @click.command()
 @click.argument("folder", default=".", type=FileOrFolder(), metavar="[FOLDER]")
 @click.option("--force", is_flag=True, help="Overwrite a page that ncuroof did not write.")
+@opened
 @common("quiet", "no_color")
-def demo(*, folder: Path, force: bool, quiet: bool, no_color: bool) -> None:
+def demo(*, folder: Path, force: bool, is_opened: bool, quiet: bool, no_color: bool) -> None:
     """Analyse the report that ships with ncuroof: a summary on the terminal, and a page in FOLDER (the working directory).
 
     It is one training step of examples/train_transformer.py, recorded on an NVIDIA H200.
@@ -39,3 +40,5 @@ def demo(*, folder: Path, force: bool, quiet: bool, no_color: bool) -> None:
         show_summary(analysis, no_color=no_color)
         page = write(analysis, page_beside(folder / _REPORT), "html", force=force)
         echo(f"page: {printable(str(page))}")
+    if is_opened:
+        open_page(page)

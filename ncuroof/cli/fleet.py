@@ -11,7 +11,7 @@ import click
 import polars as pl
 
 from ncuroof.batch.dataset import Dataset
-from ncuroof.cli.options import Location, common, keep_inputs
+from ncuroof.cli.options import Location, common, either
 from ncuroof.cli.outputs import Outputs, written_as
 from ncuroof.errors import GatesFailedError, QueryError
 from ncuroof.fleet.questions import Changes, across_gpus, by_time, changes, code_versions, factors, overview
@@ -54,10 +54,19 @@ _ROWS: Mapping[str, Callable[[Record], str]] = {
     metavar="WHAT",
     help="Exit with status 3 if a kernel got slower at the newest value of WHAT, as in --by. Repeatable.",
 )
-@click.option("--kernel", metavar="REGEX", help="Only kernels whose name matches.")
+@click.option(
+    "-k", "--kernel", "wanted", multiple=True, metavar="REGEX", help="Only kernels whose name matches. Repeatable."
+)
 @click.option("--gpu", metavar="REGEX", help="Only GPUs whose name matches.")
-@click.option("--since", type=click.DateTime(["%Y-%m-%d"]), help="Only reports recorded on that day (UTC) or later.")
-@click.option("--top", type=click.IntRange(min=1), default=10, show_default=True, help="Rows to show per list.")
+@click.option(
+    "--since",
+    type=click.DateTime(["%Y-%m-%d"]),
+    metavar="YYYY-MM-DD",
+    help="Only reports recorded on that day (UTC) or later.",
+)
+@click.option(
+    "--top", type=click.IntRange(min=1), default=10, metavar="N", show_default=True, help="Rows to show per list."
+)
 @click.option("--sql", metavar="SELECT", help="Run a SQL query on the tables kernels and failures instead.")
 @click.option("--failures", "wants_failures", is_flag=True, help="List the reports that could not be ingested instead.")
 @written_as(*_ANSWERS)
@@ -68,7 +77,7 @@ def fleet(  # noqa: PLR0913  an argument per option
     dataset: str,
     compared: tuple[str, ...],
     failing: tuple[str, ...],
-    kernel: str | None,
+    wanted: tuple[str, ...],
     gpu: str | None,
     since: datetime | None,
     top: int,
@@ -80,8 +89,9 @@ def fleet(  # noqa: PLR0913  an argument per option
     Times are compared only where kernel, shape, program, GPU and clock control are the same. A time counts as changed if it differs
     beyond measurement noise.
     """
+    kernel = either(wanted)
     _check_query(sql, wants_failures=wants_failures, failing=failing)
-    keep_inputs(outputs.paths, [Path(dataset)])
+    outputs.check([Path(dataset)])
     source = Dataset.at(dataset)
     regressions: list[Changes] = []
     try:
@@ -101,7 +111,7 @@ def fleet(  # noqa: PLR0913  an argument per option
     except pl.exceptions.PolarsError as error:
         raise QueryError(
             f"{dataset}: {_brief(error)}",
-            hint="docs/columns.md lists the columns; put names with a dot in double quotes",
+            hint="ncuroof explain lists the columns; put names with a dot in double quotes",
         ) from error
     outputs.write(lambda form: writers[form](document))
     _raise_where_slower(regressions)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import click
 
-from ncuroof.cli.options import common, wants_color
+from ncuroof.cli.options import common, gpus_begun, wants_color
 from ncuroof.roofline import load_profiles, profile_by_name
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=gpus_begun)
 @common("no_color")
 def gpus(*, name: str | None, no_color: bool) -> None:
     """List the GPUs whose data sheets ncuroof knows, or show everything about the GPU called NAME."""

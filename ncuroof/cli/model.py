@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from ncuroof.cli.options import common
+from ncuroof.cli.options import common, gpus_begun
 from ncuroof.cli.outputs import Outputs, written_as
 from ncuroof.cli.streams import echo
 from ncuroof.errors import ModelError
@@ -115,6 +115,7 @@ def _run(found: Model, outputs: Outputs, given: dict[str, Any]) -> None:
     from ncuroof.present.documents.model import model_document  # noqa: PLC0415
     from ncuroof.present.model_formats import MODEL_FORMATS  # noqa: PLC0415
 
+    outputs.check(())
     sizes, options = sizes_given(found, given)
     measured = {
         "peak_flop_per_s": rate(given["peak_flop_per_s"], "--peak-flop-per-s"),
@@ -169,7 +170,13 @@ def shared_options(run: Callable[[Outputs, dict[str, Any]], None]) -> Callable[.
         metavar="TYPE",
         help="Element type: fp64, fp32, tf32, fp16, bf16, fp8, fp4, int8, … Repeatable.",
     )
-    @click.option("--gpu", multiple=True, metavar="NAME", help=f"Machine; default: {DEFAULT_MACHINE}. Repeatable.")
+    @click.option(
+        "--gpu",
+        multiple=True,
+        metavar="NAME",
+        shell_complete=gpus_begun,
+        help=f"Machine; default: {DEFAULT_MACHINE}. Repeatable.",
+    )
     @click.option(
         "--precision",
         metavar="NAME",

@@ -7,7 +7,7 @@ own inputs, even with --force.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -34,6 +34,8 @@ _GIVEN = f"{__name__}.given"
 """Key of the flags that were given, in what contexts of click share."""
 
 STANDARD_OUTPUT = "-"
+STANDARD_INPUT = Path("-")
+"""As a file to read; a file of that name is another path: an absolute one."""
 
 
 def common(*read: str) -> Callable[[Command], Command]:
@@ -77,6 +79,13 @@ def wants_color(*, no_color: bool) -> bool | None:
     return False if no_color or os.environ.get("NO_COLOR") else None
 
 
+def gpus_begun(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
+    """Return the GPUs whose names start as a word does, for a shell's completion."""
+    from ncuroof.roofline import load_profiles  # noqa: PLC0415  only where a shell asks
+
+    return [profile.id for profile in load_profiles() if profile.id.startswith(begun)]
+
+
 def keep_inputs(outputs: Iterable[str | Path | None], inputs: Iterable[Path]) -> None:
     """Refuse outputs that are inputs: the same file, also through a link, a report's counts, or a file in an input folder.
 
@@ -101,6 +110,11 @@ def _is_same_or_within(output: Path, path: Path) -> bool:
         return False
 
 
+def either(patterns: Sequence[str]) -> str | None:
+    """Return one regular expression for several, of which one has to match; None for none."""
+    return patterns[0] if len(patterns) == 1 else "|".join(f"(?:{each})" for each in patterns) or None
+
+
 class FileToRead(click.Path):
     """A path of a file to read; whether it can be read is found out, and told, by what reads it."""
 
@@ -108,8 +122,9 @@ class FileToRead(click.Path):
         super().__init__(readable=False, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path."""
-        return super().convert(_not_empty(self, value, param, ctx), param, ctx)
+        """Return the path: STANDARD_INPUT for "-", and another one for a file of that name, such as "./-"."""
+        path = super().convert(_not_empty(self, value, param, ctx), param, ctx)
+        return path.absolute() if path == STANDARD_INPUT and str(value) != str(STANDARD_INPUT) else path
 
 
 class Location(click.types.StringParamType):

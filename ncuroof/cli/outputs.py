@@ -7,8 +7,9 @@ standard output if no file is named, and for `-o -`.
 from __future__ import annotations
 
 import functools
-import shlex
-from collections.abc import Callable, Sequence
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,18 +17,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ncuroof.analysis import Analysis
-from ncuroof.cli.options import STANDARD_OUTPUT, FileToWrite, say, wants_color
+from ncuroof.cli.options import STANDARD_OUTPUT, FileToWrite, keep_inputs, say, wants_color
 from ncuroof.cli.streams import check_standard_output, echo
 from ncuroof.errors import OutputError
 from ncuroof.formatting import printable
 from ncuroof.present import write
-from ncuroof.present.output import page_beside
 from ncuroof.reading import Reports
 
 if TYPE_CHECKING:
     from ncuroof.present.texts.terminal import View
 
-_TEXT, _BINARY = "term", "parquet"
+_TEXT, _BINARY, _PAGE = "term", "parquet", "html"
 
 
 @dataclass(frozen=True)
@@ -55,6 +55,18 @@ class Outputs:
     def forms(self) -> set[str]:
         """All wanted formats."""
         return {form for _, form in self.files} | ({self.printed} if self.printed is not None else set())
+
+    def check(self, inputs: Iterable[Path]) -> None:
+        """Check, before there is a result, that the files can be written and are none of the inputs.
+
+        Raises:
+            OutputError: a file cannot be written, is an input, or was not written by ncuroof.
+        """
+        from ncuroof.present.output import check_place  # noqa: PLC0415  loads polars, which --help does not need
+
+        keep_inputs(self.paths, inputs)
+        for path in self.paths:
+            check_place(path, force=self.force)
 
     def write(self, render: Callable[[str], str | bytes]) -> None:
         """Write the files and standard output; `render` returns the result in a format.
@@ -158,14 +170,42 @@ def show_summary(analysis: Analysis, *, no_color: bool, view: View | None = None
     print_summary(analysis, color=wants_color(no_color=no_color), view=view)
 
 
-def write_page(analysis: Analysis, report: Path, *, force: bool) -> None:
+def write_page(analysis: Analysis, page: Path, *, force: bool) -> None:
     """Write the page beside a report and print its path.
 
     Raises:
         OutputError: the page cannot be written, or would replace a file that ncuroof did not write.
     """
     try:
-        page = write(analysis, page_beside(report, is_part=analysis.selection is not None), "html", force=force)
+        write(analysis, page, "html", force=force)
     except OutputError as error:
-        raise OutputError(str(error), hint=f"ncuroof report {shlex.quote(str(report))} -o other.html") from error
+        raise OutputError(str(error), hint="name the page: ncuroof report REPORT -o OTHER.html") from error
     echo(f"page: {printable(str(page))}")
+
+
+opened = click.option("--open", "is_opened", is_flag=True, help="Open the page in the browser.")
+
+
+def page_to_open(outputs: Outputs, by_default: Path | None) -> Path:
+    """Return the page that the command writes, which --open opens.
+
+    Raises:
+        UsageError: it writes none.
+    """
+    pages = [by_default] if outputs.is_default else [path for path, form in outputs.files if form == _PAGE]
+    if not pages or pages[0] is None:
+        raise click.UsageError("--open needs a page: name one with -o FILE.html")
+    return pages[0]
+
+
+def open_page(page: Path) -> None:
+    """Open a page in the browser; where there is none, say so: the page is written all the same."""
+    import webbrowser  # noqa: PLC0415  most commands open nothing
+
+    if not (_has_screen() and webbrowser.open(page.resolve().as_uri())):
+        say(f"no browser here: copy {printable(str(page))}, which is one file, to a machine that has one")
+
+
+def _has_screen() -> bool:
+    """Return whether a browser can open: where there is no screen, one in characters, which shows nothing of a page, would."""
+    return sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))

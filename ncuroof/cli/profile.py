@@ -25,6 +25,7 @@ from ncuroof.cli.options import (
 from ncuroof.cli.recorded import (
     holds_kernel,
     in_a_place_of_its_own,
+    name_recorded,
     page_to_be,
     plan_lines,
     show_recorded,
@@ -58,7 +59,20 @@ def _choice(name: str, *choices: str, text: str) -> Callable[[Command], Command]
     return click.option(name, type=click.Choice(choices), default=choices[0], show_default=True, help=text)
 
 
-@click.command(context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})
+_IS_PARTED = f"{__name__}.is_parted"
+"""Key, in click's context, of whether a `--` stands before the program."""
+
+
+class _Profile(click.Command):
+    """Remembers whether a `--` parts its own options from the program: click removes it."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments."""
+        ctx.meta[_IS_PARTED] = "--" in args
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_Profile, context_settings={"allow_interspersed_args": False, "ignore_unknown_options": False})
 @click.argument("words", nargs=-1, type=click.UNPROCESSED, metavar="[NCU_OPTIONS --] PROGRAM [ARGS]…")
 @click.option(
     "-o", "--output", type=FileOrFolder(), help="Report to write, or folder for it. Default: PROGRAM.ncu-rep here."
@@ -148,6 +162,9 @@ def _choice(name: str, *choices: str, text: str) -> Callable[[Command], Command]
     metavar="X.Y",
     help="Of the GPU to profile on, if it is not in this machine. Repeatable.",
 )
+@click.option(
+    "--record-only", is_flag=True, help="Keep the report, without summary and page: for ncuroof report, later."
+)
 @click.option("--dry-run", is_flag=True, help="Print the commands and exit.")
 @click.option(
     "--remote-plan",
@@ -167,6 +184,8 @@ def profile(*, words: tuple[str, ...], quiet: bool, verbose: bool, no_color: boo
 
     ncuroof's own options go before the program. A .py script runs with the current interpreter.
     """  # noqa: D301  click keeps the line breaks of a paragraph that starts with \b
+    if not quiet:
+        _remark_misplaced(words)
     recorder = _recorder(words, asked, quiet=quiet)
     plan = STANDARD_OUTPUT if asked["remote_plan"] and asked["dry_run"] else asked["remote_plan"]
     _keep_what_runs(recorder.request, plan)
@@ -181,15 +200,42 @@ def profile(*, words: tuple[str, ...], quiet: bool, verbose: bool, no_color: boo
     with interrupted_by_signals(), in_a_place_of_its_own(recorder, asked["output"]) as placed:
         _show_plan(placed, counts_first=placed.counts_first)
         preflight(placed, this_machine())
-        refuse_foreign(page_to_be(placed), force=asked["force"])
+        if not asked["record_only"]:
+            refuse_foreign(page_to_be(placed), force=asked["force"])
         recording = placed.record()
         for message in recording.messages if verbose else ():
             say(message)
+        if asked["record_only"]:
+            return name_recorded(recording, quiet=quiet)
         return show_recorded(recording, force=asked["force"], quiet=quiet, no_color=no_color)
 
 
+def _remark_misplaced(words: tuple[str, ...]) -> None:
+    """Remark on what is an option of this command but stands behind the program, which gets it; not behind a `--`."""
+    context = click.get_current_context()
+    if context.meta.get(_IS_PARTED):
+        return
+    own = {flag for each in context.command.params for flag in each.opts if flag.startswith("--")}
+    found = [word for word in words[1:] if word.partition("=")[0] in own]
+    if found and not _is_in_text(found[0].partition("=")[0], words[0]):
+        say(
+            f"note: {found[0]} goes to {words[0]}: options of ncuroof profile go before the program, "
+            "and a -- before the program says that all that follows is its own"
+        )
+
+
+def _is_in_text(option: str, program: str) -> bool:
+    """Return whether a script names an option, which is then its own."""
+    try:
+        return option.encode() in Path(program).read_bytes()
+    except (OSError, ValueError):
+        return False
+
+
 def _show_plan(recorder: Recorder, *, counts_first: bool) -> None:
-    for line in plan_lines(recorder, counts_first=counts_first):
+    from ncuroof.present.texts.layout import wrapped_lines  # noqa: PLC0415  loads rich, which --help does not need
+
+    for line in wrapped_lines("\n".join(plan_lines(recorder, counts_first=counts_first))):
         recorder.say(line)
 
 

@@ -64,6 +64,10 @@ class _Commands(click.Group):
         except BrokenPipeError as error:
             raise _ReaderGoneError from error
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; `help COMMAND` stands for `COMMAND --help`."""
+        return super().parse_args(ctx, [*args[1:], "--help"] if args[:1] == ["help"] else args)
+
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
@@ -76,8 +80,7 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:  # noqa: ARG002
         if name not in _SUMMARY_BY_COMMAND:
             return None
-        command: click.Command = getattr(import_module(f"ncuroof.cli.{name}"), name)
-        return command
+        return _loaded(name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -106,11 +109,28 @@ def _meant(name: str) -> str:
     return f"; did you mean: ncuroof {near[0]}?" if near else "; ncuroof --help lists them"
 
 
+def _with_option(error: click.NoSuchOption) -> str:
+    """Return the commands that have an option which was given elsewhere, as they are typed; empty where none has it."""
+    name = error.option_name
+    context = click.Context(program)
+    commands = [each for each in _SUMMARY_BY_COMMAND if any(name in p.opts for p in _loaded(each).get_params(context))]
+    where = ", after the command's name" if error.ctx is not None and error.ctx.command is program else ""
+    return f"{' and '.join(f'ncuroof {each}' for each in commands)}{where}" if commands else ""
+
+
+def _loaded(name: str) -> click.Command:
+    command: click.Command = getattr(import_module(f"ncuroof.cli.{name}"), name)
+    return command
+
+
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="ncuroof")
+@click.version_option(__version__, "-V", "--version", prog_name="ncuroof")
 @common("quiet", "verbose", "no_color")
 def program(*, quiet: bool, verbose: bool, no_color: bool) -> None:
-    """Place every kernel of a CUDA run on a hierarchical roofline: what bounds it, why, and what to change."""
+    """Place every kernel of a CUDA run on a hierarchical roofline: what bounds it, why, and what to change.
+
+    ncuroof help COMMAND lists the options of a command.
+    """
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -131,6 +151,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         _fail(f"ncuroof: {error}", error.hint, error.exit_code)
     except click.ClickException as error:
         error.show(sys.stderr)  # in its own encoding, as `echo` prints
+        if isinstance(error, click.NoSuchOption) and (others := _with_option(error)):
+            say(f"  hint: {error.option_name} is an option of {others}")
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         echo("ncuroof: interrupted", err=True)  # `say` loads modules that may have been interrupted half-loaded

@@ -24,7 +24,7 @@ from ncuroof.collect.report_paths import claimed, free_report
 from ncuroof.enums import capability_text
 from ncuroof.errors import NcuroofError, OutputError, ReportFormatError
 from ncuroof.ncu.file_names import REPORT_SUFFIX
-from ncuroof.present.output import write_whole
+from ncuroof.present.output import page_beside, write_whole
 
 _REDACT = (
     "the report contains the environment variables, host name and command line that ncu records: "
@@ -68,6 +68,16 @@ def show_recorded(recording: Recording, *, force: bool, quiet: bool, no_color: b
     return EXIT_INTERRUPTED if recording.is_interrupted else recording.exit_status
 
 
+def name_recorded(recording: Recording, *, quiet: bool) -> int:
+    """Name the reports, without a diagnosis, and return the exit status."""
+    if recording.trouble and not quiet:
+        say(f"warning: some kernels were not recorded: {recording.trouble}")
+    for report in recording.reports:
+        echo(f"report: {report}")
+    _tell_after(recording, quiet=quiet)
+    return EXIT_INTERRUPTED if recording.is_interrupted else recording.exit_status
+
+
 def _show(recording: Recording, *, force: bool, quiet: bool, no_color: bool) -> None:
     from ncuroof import read  # noqa: PLC0415  import the analysis only when there is something to analyse
     from ncuroof.cli.outputs import show_summary, warn, write_page  # noqa: PLC0415
@@ -81,13 +91,18 @@ def _show(recording: Recording, *, force: bool, quiet: bool, no_color: bool) -> 
     show_summary(analysis, no_color=no_color)
     for report in recording.reports:
         echo(f"report: {report}")
-    write_page(analysis, recording.reports[0], force=force)
-    if not quiet:
-        if recording.shortfall:
-            say(f"warning: {recording.shortfall}")
-        say(_REDACT)
-        if recording.exit_status:
-            say(f"the program exited with status {recording.exit_status}")
+    write_page(analysis, page_beside(recording.reports[0]), force=force)
+    _tell_after(recording, quiet=quiet)
+
+
+def _tell_after(recording: Recording, *, quiet: bool) -> None:
+    if quiet:
+        return
+    if recording.shortfall:
+        say(f"warning: {recording.shortfall}")
+    say(_REDACT)
+    if recording.exit_status:
+        say(f"the program exited with status {recording.exit_status}")
 
 
 def plan_lines(recorder: Recorder, *, counts_first: bool) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,14 +11,16 @@ import click
 
 from ncuroof import read
 from ncuroof.analysis import Analysis
-from ncuroof.cli.options import FileToRead, common, keep_inputs, say
-from ncuroof.cli.outputs import Outputs, show_summary, warn, write_page, written_as
-from ncuroof.cli.streams import files_hold_result, reading_progress
+from ncuroof.cli.inputs import files_of
+from ncuroof.cli.options import STANDARD_INPUT, FileToRead, common, either, keep_inputs, say, wants_color
+from ncuroof.cli.outputs import Outputs, open_page, opened, page_to_open, show_summary, warn, write_page, written_as
+from ncuroof.cli.streams import echo, files_hold_result, reading_progress
 from ncuroof.formatting import counted, printable
 from ncuroof.ingest import READERS, ReaderName, available_cores
 from ncuroof.present import FORMATS, render, write
 from ncuroof.present.output import page_beside
 from ncuroof.present.texts.terminal import View
+from ncuroof.reading import Reports
 from ncuroof.roofline.roof_shares import by_device
 
 if TYPE_CHECKING:
@@ -83,9 +86,17 @@ class _Count(click.ParamType[Any]):
     help=f"Show the kernels as a table: the {_N_KERNELS}, N or all with the most time above the roofline.",
 )
 @click.option(
+    "--chart",
+    "is_chart",
+    is_flag=True,
+    help="Show the roofline in characters: a letter per group of launches, by verdict.",
+)
+@click.option(
     "--nvtx",
+    "ranges",
+    multiple=True,
     metavar="REGEX",
-    help="Show launches inside NVTX ranges whose names, joined by / from the outermost, match anywhere.",
+    help="Show launches inside NVTX ranges whose names, joined by / from the outermost, match anywhere. Repeatable.",
 )
 @click.option(
     "--launch-skip", "skip", type=click.IntRange(min=0), default=0, metavar="N", help="Skip N matching launches first."
@@ -113,6 +124,7 @@ class _Count(click.ParamType[Any]):
     show_default=True,
     help="Reader to use: ncuroof's own (native), NVIDIA's Python module (nvidia), or native with nvidia as fallback (auto).",
 )
+@opened
 @common("quiet", "verbose", "no_color")
 def report(  # noqa: PLR0913  an argument per option
     outputs: Outputs,
@@ -120,26 +132,31 @@ def report(  # noqa: PLR0913  an argument per option
     reports: tuple[Path, ...],
     chosen: tuple[str, ...],
     n_kernels: int | str | None,
-    nvtx: str | None,
+    is_chart: bool,
+    ranges: tuple[str, ...],
     skip: int,
     count: int | None,
     calibrations: tuple[Path, ...],
     traces: tuple[Path, ...],
     reader: ReaderName,
+    is_opened: bool,
     quiet: bool,
     verbose: bool,
     no_color: bool,
 ) -> None:
-    """Read REPORTS (.ncu-rep, or the output of ncu --page raw --csv), diagnose every kernel, and write the results.
+    """Read REPORTS, diagnose every kernel, and write the results.
 
-    Without options: the answer on the terminal (-v: all of it, with every detail), and an HTML page beside the first report. With
-    -k, --nvtx or --launch-…: the same of some launches, each judged as in the whole run.
+    REPORTS are .ncu-rep files, what ncu prints of them (--page raw --csv, or a log), folders for every report below them, or - for
+    standard input. Without options: the answer on the terminal (-v: all of it, with every detail), and an HTML page beside the
+    first report. With -k, --nvtx or --launch-…: the same of some launches, each judged as in the whole run.
     """
-    with reading_progress(quiet=quiet) as progress:
-        found = read(reports, reader=reader, n_processes=available_cores(), on_progress=progress)
+    files, nvtx = files_of(reports), either(ranges)
     is_part = bool(chosen) or nvtx is not None or skip > 0 or count is not None
-    page = page_beside(reports[0], is_part=is_part)
-    keep_inputs([page] if outputs.is_default else outputs.paths, [*reports, *calibrations, *traces])
+    page = None if reports[0] == STANDARD_INPUT else page_beside(files[0], is_part=is_part)
+    _check(outputs, page, [*files, *calibrations, *traces])
+    to_open = page_to_open(outputs, page) if is_opened else None
+    with reading_progress(quiet=quiet) as progress:
+        found = read(files, reader=reader, n_processes=available_cores(), on_progress=progress)
     if traces:
         found = found.weighted_by(*traces)
     measured = _read_calibrations(calibrations)
@@ -152,23 +169,51 @@ def report(  # noqa: PLR0913  an argument per option
     if not quiet:
         warn(found, analysis)
         _warn_of_unused(calibrations, measured, analysis.measurements.devices)
-        if "sarif" in outputs.forms and analysis.measurements.lines.is_empty():
-            say("warning: no source line is known, so that the SARIF log is empty: record with ncuroof profile --lines")
+        _warn_of_no_place(analysis, outputs)
     if verbose:
-        for line in (f"{raw.file}: {remark}" for raw in found.raw for remark in raw.remarks):
-            say(line)
-        kernels, reports_read = counted(analysis.summary.n_kernels, "kernel"), counted(len(found.raw), "report")
-        say(f"read {kernels} from {reports_read}")
+        _tell_reading(found, analysis)
+    show = partial(_show, analysis, view, no_color=no_color, is_chart=is_chart)
     if outputs.is_default:
         with files_hold_result():
-            show_summary(analysis, no_color=no_color, view=view)
-            write_page(analysis, reports[0], force=outputs.force)
-        return
+            show()
+            if page is not None:
+                write_page(analysis, page, force=outputs.force)
     for path, form in outputs.files:
         write(analysis, path, form, force=outputs.force)
-    outputs.show(
-        lambda form: render(analysis, form), show_text=lambda: show_summary(analysis, no_color=no_color, view=view)
-    )
+    if not outputs.is_default:
+        outputs.show(lambda form: render(analysis, form), show_text=show)
+    if to_open is not None:
+        open_page(to_open)
+
+
+def _check(outputs: Outputs, page: Path | None, inputs: Sequence[Path]) -> None:
+    """Check that no output is an input, and that files that are named can be written; the page comes after the summary."""
+    outputs.check(inputs)
+    keep_inputs([page] if outputs.is_default else [], inputs)
+
+
+def _warn_of_no_place(analysis: Analysis, outputs: Outputs) -> None:
+    if "sarif" in outputs.forms and analysis.measurements.lines.is_empty():
+        say("warning: no source line is known, so that the SARIF log is empty: record with ncuroof profile --lines")
+
+
+def _tell_reading(found: Reports, analysis: Analysis) -> None:
+    for line in (f"{raw.file}: {remark}" for raw in found.raw for remark in raw.remarks):
+        say(line)
+    kernels, reports_read = counted(analysis.summary.n_kernels, "kernel"), counted(len(found.raw), "report")
+    say(f"read {kernels} from {reports_read}")
+
+
+def _show(analysis: Analysis, view: View, *, no_color: bool, is_chart: bool) -> None:
+    """Print the summary; where a chart is asked for, that in its place, and a table that is asked for below it."""
+    if is_chart:
+        from ncuroof.present.charts.characters import print_chart  # noqa: PLC0415  most runs show no chart
+
+        print_chart(analysis, color=wants_color(no_color=no_color))
+        if view.is_table:
+            echo("")
+    if view.is_table or not is_chart:
+        show_summary(analysis, no_color=no_color, view=view)
 
 
 def numbered(chosen: Sequence[str], analysis: Analysis) -> list[str | int] | None:

@@ -8,7 +8,8 @@ from pathlib import Path
 import click
 
 from ncuroof import read
-from ncuroof.cli.options import FileToRead, common, keep_inputs
+from ncuroof.cli.inputs import files_of
+from ncuroof.cli.options import FileToRead, common, gpus_begun
 from ncuroof.cli.outputs import Outputs, warn, written_as
 from ncuroof.present.analysed import Record
 from ncuroof.present.brief.projection import projection_brief
@@ -32,6 +33,7 @@ _FORMATS: Mapping[str, Callable[[Record], str]] = {
     "gpus",
     multiple=True,
     metavar="NAME",
+    shell_complete=gpus_begun,
     help="GPU to estimate for, e.g. b200 or h100-sxm@1500MHz. Repeatable.",
 )
 @click.option(
@@ -71,8 +73,9 @@ def whatif(
     if only is not None and not changes:
         raise click.UsageError("--only restricts --change to some kernels: give a --change as well")
     parse_targets(gpus), parse_changes(changes)  # what is malformed is told before a long report is read
-    keep_inputs(outputs.paths, reports)
-    found = read(reports)
+    files = files_of(reports)
+    outputs.check(files)
+    found = read(files)
     analysis = found.analyse()
     if not quiet:
         warn(found, analysis)

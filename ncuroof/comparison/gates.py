@@ -31,6 +31,7 @@ from ncuroof.comparison.code_changes import Code, executed
 from ncuroof.comparison.comparison import Comparison, damage_of, run_change, run_obstacle, some, total_ns
 from ncuroof.comparison.deltas import Delta, Outcome
 from ncuroof.comparison.distinct_names import names_of_failed
+from ncuroof.comparison.finding_changes import FOUND
 from ncuroof.comparison.matched_groups import WORK_WORDS, Row, is_other_work
 from ncuroof.comparison.matching import How, Sureness
 from ncuroof.comparison.noise import is_beyond
@@ -113,7 +114,7 @@ def _time(gate: Gate, comparison: Comparison) -> GateResult:
     has_passed = change <= max(limit, noise) if limit >= 0 else change <= limit and is_beyond(change, noise)
     counted = " of the counting runs" if comparison.after.is_counted else ""
     per_step = "" if n_units(comparison.before, comparison.after) == (1, 1) else " per step"
-    reason = f"GPU time{counted} changed by {100 * change:+.1f} %{per_step} (noise: ±{100 * noise:.1f} %)"
+    reason = f"GPU time{counted} changed by {formatting.signed_percent(change)}{per_step} (noise: ±{100 * noise:.1f} %)"
     gone = _gone(comparison.before, comparison.matching.removed)
     other_work = some(_other_work(comparison.deltas))
     return GateResult(gate.text, has_passed=has_passed, reasons=(reason, *gone, *filter(None, [other_work])))
@@ -125,7 +126,7 @@ def _step(gate: Gate, comparison: Comparison) -> GateResult:
     was, became = comparison.before.step_ns, comparison.after.step_ns
     if not was or became is None:
         return _not_met(gate, "the step time is not known for both runs: ncuroof profile --step measures it")
-    reason = f"the step time changed by {100 * (became / was - 1):+.1f} %"
+    reason = f"the step time changed by {formatting.signed_percent(became / was - 1)}"
     return GateResult(gate.text, has_passed=became <= was * (1 + (gate.limit_frac or 0.0)), reasons=(reason,))
 
 
@@ -165,12 +166,25 @@ def _run(gate: Gate, comparison: Comparison) -> GateResult:
     return replace(found, has_passed=is_share, reasons=(*found.reasons, caveat) if is_share else (caveat,))
 
 
+def _where(gate: Gate, groups: pl.DataFrame) -> str:
+    """Return in which kernels most of the findings are, each with the one that costs most; empty where there is none."""
+    severe = groups.filter(pl.col(f"n_{gate.metric}") > 0).sort(
+        f"n_{gate.metric}", descending=True, maintain_order=True
+    )
+    said = [
+        f"{name} ({max(found, key=lambda each: each['gain_frac'] or 0.0)['finding']})"
+        for name, found in severe.select("short_name", FOUND).iter_rows()
+        if found
+    ]
+    return f": {some(said)}" if said else ""
+
+
 def _findings(gate: Gate, comparison: Comparison) -> GateResult:
     groups = comparison.after.groups
     n_found = int(groups[f"n_{gate.metric}"].sum())
     found = replace(
         _held(gate, [("findings", float(n_found))]),
-        reasons=(f"{formatting.counted(n_found, 'finding')} of {gate.metric} severity",),
+        reasons=(f"{formatting.counted(n_found, 'finding')} of {gate.metric} severity{_where(gate, groups)}",),
     )
     if not found.has_passed:
         return found
@@ -332,14 +346,14 @@ def _other_work(deltas: Iterable[Delta]) -> tuple[str, ...]:
 def _counted_otherwise(deltas: Iterable[Delta]) -> tuple[str, ...]:
     """Return which kernels changed in the counting runs, but not in the launches under ncu."""
     return tuple(
-        f"{_names(delta)} changed by {100 * (counted[1] / counted[0] - 1):+.1f} % in the counting runs, without ncu"
+        f"{_names(delta)} changed by {formatting.signed_percent(counted[1] / counted[0] - 1)} in the counting runs, without ncu"
         for delta in deltas
         if delta.is_counted_otherwise and (counted := delta.counted_ns) is not None
     )
 
 
 def _changed(change: float, noise: float, delta: Delta) -> str:
-    return f"{_names(delta)} changed by {100 * change:+.1f} % (noise: ±{100 * noise:.1f} %)"
+    return f"{_names(delta)} changed by {formatting.signed_percent(change)} (noise: ±{100 * noise:.1f} %)"
 
 
 def _names(delta: Delta) -> str:

@@ -108,7 +108,8 @@ def matching_names(names: Iterable[str | None], pattern: str, *, what: str) -> l
     try:  # Polars' engine takes linear time, whatever the expression; Python's may take forever
         matching = searched.filter(pl.any_horizontal(pl.all().str.contains(pattern)))["name"].to_list()
     except pl.exceptions.ComputeError as error:
-        reason = str(error).strip().splitlines()[-1].removeprefix("error: ")
+        said = str(error).strip().splitlines()
+        reason = next((line.removeprefix("error: ") for line in said if line.startswith("error: ")), said[0])
         raise SelectionError(
             f"expected a regular expression for the {what}, found {pattern!r}: {reason}",
             hint="quote it for the shell; look-around and back-references are not supported",

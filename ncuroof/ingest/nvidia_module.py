@@ -103,7 +103,7 @@ def _module() -> Any:
     except ImportError as error:
         raise MissingExtraError(
             f"NVIDIA's module ncu_report cannot be imported: {error}",
-            hint="install it with pip install ncu-report, or use --reader native",
+            hint="install it with pip install 'ncuroof[nvidia]', or use --reader native",
         ) from error
     return ncu_report
 

@@ -58,7 +58,7 @@ def read_results(source: ReportSource, reader: ReaderName) -> tuple[ResultTables
         try:
             return _with_module(source), f"read with NVIDIA's module: {declined}"
         except MissingExtraError as error:
-            raise _refusal(source, declined, "install NVIDIA's module: pip install ncu-report") from error
+            raise _refusal(source, declined, "install NVIDIA's module: pip install 'ncuroof[nvidia]'") from error
 
 
 def _refusal(source: ReportSource, declined: DeclinedError, hint: str) -> ReaderDeclinedError:

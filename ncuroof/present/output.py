@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shlex
 import stat
 import tempfile
 from pathlib import Path
@@ -61,6 +63,31 @@ def write_whole(path: Path, content: bytes, *, force: bool = False) -> Path:
         reason = error.strerror if isinstance(error, OSError) else error
         raise OutputError(f"{path}: cannot be written: {reason}", hint="choose another place") from error
     return path
+
+
+def check_place(path: Path, *, force: bool = False) -> None:
+    """Raise what `write_whole` would, as far as that can be known before there is anything to write.
+
+    Raises:
+        OutputError: the folder does not exist or takes no files, or the path holds a file that ncuroof did not write.
+    """
+    try:
+        if _is_stream(path):
+            return
+        target = Path(os.path.realpath(path)) if path.is_symlink() else path
+        if not target.parent.is_dir():
+            raise OutputError(
+                f"{path}: cannot be written: {os.strerror(errno.ENOENT)}",
+                hint=f"create its folder: mkdir -p {shlex.quote(str(target.parent))}",
+            )
+        if not os.access(target.parent, os.W_OK):
+            raise OutputError(f"{path}: cannot be written: {os.strerror(errno.EACCES)}", hint="choose another place")
+        refuse_foreign(target, force=force)
+    except OutputError:
+        raise
+    except (OSError, ValueError) as error:  # such as a name that is too long, or contains a NUL
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise OutputError(f"{path}: cannot be written: {reason}", hint="choose another place") from error
 
 
 def _is_stream(path: Path) -> bool:

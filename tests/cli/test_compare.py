@@ -245,7 +245,7 @@ def test_gates_are_checked_without_a_run(tmp_path: Path, monkeypatch, capfd, tex
         (("BEFORE", "BEFORE", "--gate", "time>3"), 2, "time needs a limit in percent"),
         (
             ("BEFORE", "BEFORE", "-o", "out.pdf"),
-            1,
+            2,
             "expected a suffix of .html, .htm, .json, .md, .markdown, .txt, .xml, .sarif, found .pdf",
         ),
         (("BEFORE",), 2, "expected two runs, BEFORE and AFTER, found 1"),
@@ -254,8 +254,8 @@ def test_gates_are_checked_without_a_run(tmp_path: Path, monkeypatch, capfd, tex
         (("BEFORE", "--history"), 2, "--history takes two or more runs"),
         (("BEFORE", "BEFORE", "--history", "--gate", "time:+5%"), 2, "without --gate"),
         (("BEFORE", "BEFORE", "--history", "--save-baseline", "b.json"), 2, "or --save-baseline"),
-        (("BEFORE", "BEFORE", "--history", "-o", "h.md"), 1, "--history writes only .json and .txt"),
-        (("BEFORE", "b.json", "-o", "c.html"), 1, "the HTML page needs the report of AFTER, found a baseline"),
+        (("BEFORE", "BEFORE", "--history", "-o", "h.md"), 2, "--history writes only .json and .txt"),
+        (("BEFORE", "b.json", "-o", "c.html"), 2, "the HTML page needs the report of AFTER, found a baseline"),
     ],
 )
 def test_bad_input_gets_a_named_error(before: Path, capfd, arguments: tuple[str, ...], code: int, said: str) -> None:

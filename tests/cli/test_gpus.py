@@ -59,7 +59,7 @@ def test_peaks_of_integers_are_no_flops_and_names_are_words(capfd: pytest.Captur
 
 @pytest.mark.parametrize("name", ["rtx-9999", "", "../gpus/h200-sxm", "\x1b[31m"])
 def test_an_unknown_gpu_is_a_named_error(capfd: pytest.CaptureFixture[str], name: str) -> None:
-    assert run_main("gpus", name) == 1
+    assert run_main("gpus", name) == 2
     out, err = capfd.readouterr()
     assert out == ""
     assert err.startswith("ncuroof: ")

@@ -175,7 +175,7 @@ def test_wrong_usage_exits_with_2(capfd: pytest.CaptureFixture[str], wrong: tupl
     "wrong", [("gem", "1"), ("gemm", "1", "2", "3", "--gpu", "abacus"), ("gemm", "1", "2", "3", "--dtype", "bf17")]
 )
 def test_unknown_names_are_named_errors(capfd: pytest.CaptureFixture[str], wrong: tuple[str, ...]) -> None:
-    assert run_main("model", *wrong) == 1
+    assert run_main("model", *wrong) == 2
     assert "hint: " in capfd.readouterr().err
 
 
@@ -314,7 +314,7 @@ def test_someone_elses_file_stays(tmp_path: Path, capfd: pytest.CaptureFixture[s
     assert run_main(*GEMM, "-o", path) == 1
     assert path.read_text(encoding="utf-8") == "<svg>mine</svg>"
     assert run_main(*GEMM, "-o", path, "--force") == 0
-    assert run_main(*GEMM, "-o", tmp_path / "x.pdf") == 1
+    assert run_main(*GEMM, "-o", tmp_path / "x.pdf") == 2
     assert "expected a suffix of .html, .htm, .json, .md, .markdown, .csv, .txt, .svg" in capfd.readouterr().err
 
 

@@ -73,7 +73,7 @@ def test_a_format_that_nothing_would_have_is_wrong_usage(command: list[str], cap
 
 
 def test_a_wrong_suffix_among_right_ones_writes_nothing(command: list[str], capfd) -> None:
-    assert run_main(*command, "-o", "a.json", "-o", "a.pdf") == 1
+    assert run_main(*command, "-o", "a.json", "-o", "a.pdf") == 2
     out, err = capfd.readouterr()
     assert out == ""
     assert "a.pdf: expected a suffix of " in err
@@ -135,7 +135,7 @@ def test_what_goes_into_a_file_needs_no_standard_output(command: list[str]) -> N
 def test_a_suffix_of_another_commands_format_is_refused_whatever_format_says(tmp_path: Path, capfd) -> None:
     run = write_report([Kernel("saxpy", {**METRICS_BY_CHIP["GA100"], "gpu__time_duration.sum": 4096.0})])
     (tmp_path / "run.ncu-rep").write_bytes(run)
-    assert run_main("report", tmp_path / "run.ncu-rep", "-o", tmp_path / "a.xml", "--format", "json") == 1
+    assert run_main("report", tmp_path / "run.ncu-rep", "-o", tmp_path / "a.xml", "--format", "json") == 2
     assert "found .xml\n  hint: rename the file\n" in capfd.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["run.ncu-rep"]
 

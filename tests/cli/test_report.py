@@ -149,7 +149,7 @@ def test_the_suffix_chooses_the_format(report: Path) -> None:
 def test_an_unknown_suffix_is_refused_before_the_report_is_read(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], name: str
 ) -> None:
-    assert run_main("report", tmp_path / "absent.ncu-rep", "-o", name) == 1
+    assert run_main("report", tmp_path / "absent.ncu-rep", "-o", name) == 2
     _assert_one_error(capfd, ": expected a suffix of .html, ")
 
 
@@ -201,7 +201,7 @@ def test_a_file_without_read_permission_is_a_named_error_and_not_wrong_usage(
 
     monkeypatch.setattr("os.access", lambda *_, **__: False)
     monkeypatch.setattr("pathlib.Path.open", refused)
-    assert run_main("report", small, "-o", small.with_name("out.json")) == 1
+    assert run_main("report", small, "-o", "-") == 1
     _assert_one_error(capfd, "cannot be read: Permission denied")
 
 
@@ -334,9 +334,22 @@ def test_an_encoding_without_our_characters_is_no_defect(report: Path) -> None:
     assert b"?" not in done.stdout
 
 
-def test_standard_input_is_not_read(capfd: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("content", "said"), [(b"", "-: standard input is empty"), (b"no report", "standard input: ")])
+def test_standard_input_without_a_report_is_a_named_error(
+    content: bytes, said: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
     assert run_main("report", "-") == 1
-    _assert_one_error(capfd, "-: a report cannot be read from standard input")
+    _assert_one_error(capfd, said)
+
+
+def test_a_file_of_the_name_of_standard_input_is_read(
+    small: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(small.parent)
+    small.rename("-")
+    assert run_main("report", "./-", "-o", "-") == 0
+    assert capfd.readouterr().out.startswith("ncuroof · ")
 
 
 @pytest.mark.long

@@ -188,7 +188,7 @@ def test_a_run_that_is_shorter_by_what_is_gone_says_so() -> None:
     found = result("time:+5%", run(launch("flash_fwd", 1000.0)))
     assert (found.has_passed, found.reasons) == (
         True,
-        ("GPU time changed by -50.0 % (noise: ±2.5 %)", "no longer in the run: norm"),
+        ("GPU time changed by −50.0 % (noise: ±2.5 %)", "no longer in the run: norm"),
     )
     assert result("time:+5%").reasons == ("GPU time changed by +0.0 % (noise: ±2.0 %)",)
 
@@ -462,7 +462,8 @@ def test_a_step_may_grow_by_so_much(text: str, step_ns: float, *, has_passed: bo
     after = replace(STEPS, step_ns=step_ns)
     (found,) = judge([parse_gate(text)], compare(STEPS, after))
     assert found.has_passed is has_passed
-    assert found.reasons == (f"the step time changed by {100 * (step_ns / 50e6 - 1):+.1f} %",)
+    change = f"{100 * (step_ns / 50e6 - 1):+.1f} %".replace("-", "−")
+    assert found.reasons == (f"the step time changed by {change}",)
 
 
 def test_a_step_is_judged_where_it_is_known() -> None:

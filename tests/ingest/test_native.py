@@ -420,7 +420,7 @@ def test_without_the_module_reports_are_read_and_what_is_declined_says_so(
     _written(path, Kernel("k", {**TIMED, UNKNOWN: 1.0}))
     with pytest.raises(ReaderDeclinedError) as caught:
         open_report(path, selection=selection())
-    assert "pip install ncu-report" in str(caught.value.hint)
+    assert "pip install 'ncuroof[nvidia]'" in str(caught.value.hint)
 
 
 @pytest.mark.long

@@ -161,7 +161,7 @@ def test_a_steps_time_is_told_where_both_runs_know_it() -> None:
         replace(run(launch("a")), step_ns=time, idle_frac=idle) for time, idle in ((50e6, 0.4), (45e6, 0.2))
     )
     lines = to_text(comparison_document(compare(before, after))).splitlines()
-    assert "a step takes 50.0 ms → 45.0 ms (-10.0 %); the GPU is idle for 40.0 % → 20.0 % of it" in lines
+    assert "a step takes 50.0 ms → 45.0 ms (−10.0 %); the GPU is idle for 40.0 % → 20.0 % of it" in lines
     assert "a step takes" not in to_text(comparison_document(compare(run(launch("a")), after)))
 
 

@@ -1,24 +1,34 @@
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 import ncuroof
+from ncuroof.comparison.deltas import Outcome
+from ncuroof.diagnosis import load_parts, load_rules
 from ncuroof.diagnosis.conditions import Condition
 from ncuroof.diagnosis.rules import Node
+from ncuroof.enums import Confidence, Side, Verdict
 from ncuroof.errors import UnknownNameError
 from ncuroof.formatting import label
 from ncuroof.metrics import load_catalogue
-from ncuroof.metrics.families import USER
+from ncuroof.metrics.families import USER, load_families
 from ncuroof.ncu.settings import load_settings
 from ncuroof.present.documents.kernels import QUANTITY_GROUPS
 from ncuroof.present.explanations.explain import explain, listing, meant, names
 from ncuroof.present.explanations.findings import node_lines, path_lines
+from ncuroof.present.explanations.in_report import lines_in_report
 from ncuroof.present.explanations.meanings import (
     columns_by_name,
+    every_quantity,
+    findings_in_plain_words,
     limiter_in_plain_words,
     load_columns,
     load_limiters,
     load_terms,
+    quantity_label,
 )
 from ncuroof.present.kernel_rows import kernel_rows
 from ncuroof.present.page.methods import explained
@@ -431,3 +441,123 @@ def test_reasons_in_parentheses_are_known() -> None:
 
 def test_slugs_of_errors_are_known() -> None:
     assert explain("report-empty").startswith("report-empty: error of ncuroof")
+
+
+# ---- what it means, and the rule on request ----------------------------------------------------------------------------------
+
+
+def test_every_finding_is_told_in_two_plain_sentences() -> None:
+    said = findings_in_plain_words()
+    assert set(said) == set(load_rules().findings)
+    quantities = {name for name in every_quantity() if "." in name}
+    for name, text in said.items():
+        assert text.endswith("."), name
+        assert text.count(". ") == 1, name  # two sentences
+        assert 80 < len(text) < 330, name
+        assert not quantities & set(text.split()), name
+        assert "__" not in text, name
+
+
+@pytest.mark.parametrize(
+    "name", [*load_rules().findings, *load_rules().verdicts, *load_rules().caveats, *load_families()]
+)
+def test_an_explanation_without_its_rule_has_no_expressions(name: str) -> None:
+    said = explain(name, with_files=False, is_whole=False)
+    assert said.startswith(f"{name}: ")
+    assert " ≥ " not in said
+    assert "kernel name matches" not in said
+    assert "Fires when" not in said
+
+
+def test_the_command_shows_the_rule_on_request(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run_main("explain", "tail_wave") == 0
+    plain = capfd.readouterr().out
+    assert findings_in_plain_words()["tail_wave"].split(". ")[0] in plain
+    assert "Fires when" not in plain
+    assert plain.endswith("By which rule: ncuroof explain -v tail_wave\n")
+    assert run_main("explain", "-v", "tail_wave") == 0
+    whole = capfd.readouterr().out
+    assert "Fires when:\n  occupancy.waves ≥ 1" in whole
+    assert whole.endswith("Defined in profiles/rules/grid.toml\n")
+
+
+def test_every_name_is_in_the_document(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run_main("explain", "--all", "--format", "json") == 0
+    document = json.loads(capfd.readouterr().out)
+    assert document["schema"] == "ncuroof.explanations/1"
+    assert {entry["name"] for entry in document["names"]} >= {
+        "tail_wave",
+        "memory",
+        "occupancy.waves",
+        "sm",
+        "h200-sxm",
+    }
+    assert all(entry["explanation"].startswith(f"{entry['name']}: ") for entry in document["names"])
+    assert run_main("explain", "--format", "json", "memory") == 2
+    assert run_main("explain", "--all", "memory") == 2
+    assert run_main("explain", "--report", "run.ncu-rep") == 2
+
+
+@pytest.fixture(scope="module")
+def run() -> dict[str, Any]:
+    return ncuroof.read(demo.REPORT).analyse().to_dict()
+
+
+@pytest.mark.long
+def test_the_numbers_of_a_report_follow(run: dict[str, Any]) -> None:
+    for kernel in run["kernels"]:
+        if kernel["failed"]:
+            continue
+        for finding in kernel["findings"]:
+            first, *rows = lines_in_report(finding["id"], run)
+            assert first.startswith(f"In {run['sources'][0]['file']}: ")
+            assert rows
+        for name in (kernel["verdict"], *kernel["caveats"]):
+            assert len(list(lines_in_report(name, run))) > 1
+    waves = next(iter(run["kernels"]))["occupancy"]["waves"]
+    assert any(f"{waves:.3g}" in line for line in lines_in_report("waves", run))
+    assert list(lines_in_report("roofline", run)) == []  # a term has no numbers
+    assert list(lines_in_report("debug_build", run)) == [f"In {run['sources'][0]['file']}: no kernel has it."]
+
+
+# ---- the vocabulary -----------------------------------------------------------------------------------------------------------
+
+HEADINGS = (
+    "working", "waiting", "idle", "saves", "at most", "about", "per unit of work", "upper bounds", "What limits the kernels",
+    "time", "above roof", "bound by", "kernel", "launches", "reached", "occupancy", "issue slots", "waves", "recorded",
+    "expected", "range", "speedup", "step", "MFU", "SM", "peak", "extrapolated", "noise", "added", "removed", "gate", "findings",
+    "caveats", "confidence", "less sure", "GPU time",
+)  # fmt: skip
+"""Headings and words that the terminal prints of its own."""
+
+
+def _vocabulary() -> set[str]:
+    """Return the words by which outputs name things: of enumerations, rules, tables and headings."""
+    rules, catalogue = load_rules(), load_catalogue()
+    quantities = set(every_quantity())
+    return {
+        *HEADINGS,
+        *(verdict.value for verdict in Verdict),
+        *(verdict.title for verdict in rules.verdicts.values()),
+        *(side.value for side in Side),
+        *(outcome.value for outcome in Outcome),
+        *(confidence.value for confidence in Confidence),
+        *rules.findings,
+        *(finding.title for finding in rules.findings.values()),
+        *rules.caveats,
+        *map(label, rules.caveats),
+        *load_limiters(),
+        *map(label, load_limiters()),
+        *catalogue.stalls.reasons,
+        *map(label, catalogue.stalls.reasons),
+        *columns_by_name(),
+        *(title for column in columns_by_name().values() for title in column.printed),
+        *quantities,
+        *map(quantity_label, quantities),
+        *(part.title for part in load_parts().values()),
+    }
+
+
+def test_every_word_that_an_output_prints_is_known() -> None:
+    known = {*names(), *load_catalogue().stalls.reasons}
+    assert {word for word in _vocabulary() if word not in known and meant(word) not in known} == set()

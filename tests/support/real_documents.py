@@ -22,6 +22,7 @@ from ncuroof.fleet.questions import across_gpus, by_time, changes, code_versions
 from ncuroof.present.documents.comparison import comparison_document, history_document
 from ncuroof.present.documents.fleet import fleet_document, sql_document
 from ncuroof.present.documents.projection import projection_document
+from ncuroof.present.explanations.explain import document_of_names
 from ncuroof.reading import Reports
 from ncuroof.sidecars.calibration import Calibration, ReachedRoof, calibration_json
 from ncuroof.sidecars.counts import Counts, KernelCount, counts_json
@@ -95,6 +96,7 @@ def documents(folder: Path) -> Mapping[str, list[Document]]:
         json.loads(calibration_json(CALIBRATION)),
         counts,
         *_fleet(),
+        document_of_names(),
     ]
     by_schema: dict[str, list[Document]] = {}
     for each in found:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from ncuroof.diagnosis.wall_time import WallTime
 from ncuroof.model.dtypes import DTYPES
 from ncuroof.present.analysed import Analysed, Document
 from ncuroof.present.documents.json_text import TOOL
@@ -82,10 +83,18 @@ def trial_document(
         damage=[f"{report.file}: {report.damage}" for report in analysed.reports if report.damage is not None],
         remarks=trial.remarks,
         changes=[*(f"{text} for {only}" if only else text for text in changes), *(f"fuse {text}" for text in fusions)],
+        wall_time=_wall_time(analysed),
     )
 
 
-def projection_document(
+def _wall_time(analysed: Analysed) -> WallTime | None:
+    """Return the time of a step, or of the run, in which the projected kernels ran; None where it is not known for one program."""
+    if analysed.weighting is None or len(analysed.weighting.wall_times) != 1:
+        return None
+    return analysed.weighting.wall_times[0]
+
+
+def projection_document(  # noqa: PLR0913  an argument per part of the document
     busy: pl.DataFrame,
     projection: pl.DataFrame,
     *,
@@ -94,6 +103,7 @@ def projection_document(
     only: str | None = None,
     damage: Sequence[str] = (),
     remarks: Sequence[str] = (),
+    wall_time: WallTime | None = None,
 ) -> Document:
     """Return the document of a projection; kernels by their change of time on the first target, the largest first.
 
@@ -105,6 +115,7 @@ def projection_document(
         only: regular expression of the kernel names to which changes apply; None for all.
         damage: of each damaged report its name and what is wrong with it.
         remarks: remarks on the request, as sentences; they precede the assumptions.
+        wall_time: of the step or run in which the kernels ran; None where it is not known.
 
     Raises:
         SchemaError: a column is absent or has another type.
@@ -115,7 +126,7 @@ def projection_document(
         "sources": list(sources),
         "damage": list(damage),
         "changes": list(changes),
-        "targets": [_total(row) for row in by_target(busy, projection).iter_rows(named=True)],
+        "targets": [_total(row, wall_time) for row in by_target(busy, projection).iter_rows(named=True)],
         "kernels": _kernels(by_kernel(busy, projection)),
         "assumptions": [
             *(f"Launches may be missing in all times, as a report is damaged ({each})." for each in damage),
@@ -142,8 +153,16 @@ def _has_vector_work(busy: pl.DataFrame) -> bool:
     return not busy.filter((pl.col("dominant_precision") == "fp32") & pl.col("tensor_precision").is_null()).is_empty()
 
 
-def _total(row: Document) -> Document:
-    return _times(row) | {key: row[key] for key in ("target", "n_launches", "n_unknown", *_COUNTED)}
+def _total(row: Document, wall_time: WallTime | None) -> Document:
+    times = _times(row)
+    of_step: Document = {"wall_recorded_ns": None, "wall_ns": None}
+    if wall_time is not None and times["speedup"]:
+        busy_ns = wall_time.computation_frac * wall_time.duration_ns
+        of_step = {
+            "wall_recorded_ns": wall_time.duration_ns,
+            "wall_ns": wall_time.duration_ns - busy_ns + busy_ns / times["speedup"],
+        }
+    return times | of_step | {key: row[key] for key in ("target", "n_launches", "n_unknown", *_COUNTED)}
 
 
 def _times(row: Document) -> Document:

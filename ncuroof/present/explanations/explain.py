@@ -13,16 +13,17 @@ import textwrap
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
+from ncuroof._version import __version__
 from ncuroof.diagnosis import load_parts, load_rules
-from ncuroof.enums import Side, capability_text
+from ncuroof.enums import Side
 from ncuroof.errors import NcuroofError, UnknownNameError
 from ncuroof.formatting import label
 from ncuroof.metrics import load_catalogue
-from ncuroof.metrics.catalogue_types import Pair
 from ncuroof.metrics.families import LIBRARY, USER, load_families, title
 from ncuroof.ncu.settings import Failure, load_settings
-from ncuroof.present.explanations.findings import caveat_lines, finding_lines, node_lines, path_lines
+from ncuroof.present.explanations.findings import RULE, caveat_lines, finding_lines, node_lines, path_lines
 from ncuroof.present.explanations.meanings import (
     STALLS,
     columns_by_name,
@@ -37,6 +38,7 @@ from ncuroof.present.explanations.meanings import (
     term_lines,
     verdicts_in_plain_words,
 )
+from ncuroof.present.explanations.quantities import counter_lines, quantity_lines, stall_lines, users_of_counter
 from ncuroof.resources import files_with, folder
 from ncuroof.roofline import load_profiles, profile_by_name
 
@@ -58,8 +60,6 @@ _LITTLE_WORDS = (
 )  # fmt: skip
 """Too common to search for."""
 
-_TENSOR_WORK = "work.tensor"
-_EXCLUDES = "What it does not count:"
 _TABLES_OF_QUANTITIES = ("quantity", "computed", "measured")
 
 
@@ -82,7 +82,7 @@ class _Kind:
     folder: str = "profiles"
 
 
-def explain(name: str, *, with_files: bool = True) -> str:
+def explain(name: str, *, with_files: bool = True, is_whole: bool = True) -> str:
     """Return the explanation of `name` as lines of plain text.
 
     The name may be written as printed ("long scoreboard", "above roof", "latency · grid"), be that of an NVIDIA counter, or the id
@@ -91,14 +91,41 @@ def explain(name: str, *, with_files: bool = True) -> str:
     Args:
         name: to explain.
         with_files: whether the explanation ends with the files that define the name.
+        is_whole: whether the rule follows what the name means: conditions, formulas, patterns, files.
 
     Raises:
         UnknownNameError: the name is unknown.
     """
     words = _OF_KERNEL.sub("", name).split(_JOINT)
     known = [part if part in names() else meant(part) for part in words]
-    each = ("\n".join(_lines(part, with_files=with_files)) for part in known)
+    every = [list(_lines(part, with_files=with_files)) for part in known]
+    if not is_whole:
+        every = [_without_rule(lines, part) for lines, part in zip(every, known, strict=True)]
+    each = ("\n".join(line for line in lines if line != RULE) for lines in every)
     return "\n\n".join(text.rstrip("\n") for text in each) + "\n"
+
+
+def _without_rule(lines: Sequence[str], name: str) -> list[str]:
+    """Return an explanation without rules, and where there is one, how to see it."""
+    found, is_rule = [], False
+    for line in lines:
+        is_rule = (is_rule or line == RULE) and not line.startswith(f"{name}: ")
+        if not is_rule:
+            found.append(line)
+    return [*found, "", f"By which rule: ncuroof explain -v {name}"] if RULE in lines else found
+
+
+def document_of_names() -> dict[str, Any]:
+    """Return every name that can be explained with its kind and explanation, as the document `ncuroof.explanations/1`."""
+    return {
+        "schema": "ncuroof.explanations/1",
+        "tool": {"name": "ncuroof", "version": __version__},
+        "names": [
+            {"name": name, "kind": kind, "explanation": explain(name, with_files=False, is_whole=False)}
+            for kind, listed in _names_by_kind().items()
+            for name in listed
+        ],
+    }
 
 
 @cache
@@ -174,8 +201,10 @@ def _lines(name: str, *, with_files: bool) -> Iterator[str]:
         raise _unknown(name)
     for number, each in enumerate(kinds):
         yield from ("",) if number else ()
-        yield from each.lines(name)
+        lines = list(each.lines(name))
+        yield from lines
         if with_files and (files := each.files(name)):
+            yield from () if RULE in lines else (RULE,)
             yield from ("", f"{each.verb} in {', '.join(f'{each.folder}/{file}' for file in files)}")
 
 
@@ -222,7 +251,7 @@ def _files_of_quantity(name: str) -> list[str]:
 
 
 def _files_of_counter(name: str) -> list[str]:
-    return list(dict.fromkeys(file for quantity in _users_of_counter(name) for file in _files_of_quantity(quantity)))
+    return list(dict.fromkeys(file for quantity in users_of_counter(name) for file in _files_of_quantity(quantity)))
 
 
 def _unknown(name: str) -> UnknownNameError:
@@ -240,9 +269,9 @@ def _unknown(name: str) -> UnknownNameError:
 def _verdict(name: str) -> Iterator[str]:
     rules = load_rules()
     yield from (f"{name}: verdict, {rules.verdicts[name].title}", "", rules.verdicts[name].doc)
-    yield from ("", "Decision path, starting at 1:", *path_lines(name, rules.nodes))
     if name in {side.value for side in Side}:
         yield from ("", "It is also a side of the ridge: ncuroof explain side")
+    yield from (RULE, "", "Decision path, starting at 1:", *path_lines(name, rules.nodes))
 
 
 def _family(name: str) -> Iterator[str]:
@@ -254,12 +283,7 @@ def _family(name: str) -> Iterator[str]:
     family = load_families()[name]
     if family.parent not in {USER, LIBRARY}:
         yield from (f"Part of {family.parent}, {title(family.parent)}.", "")
-    yield from ("Recognised where no family listed before it matches:", f"  kernel name matches {family.pattern}")
-    if family.unless:
-        yield f"  kernel name does not match {family.unless}"
-    if family.file:
-        yield f"  or, where no family's name pattern matches, some of its source lines are in a file that matches {family.file}"
-    yield from ("", f"Basis: {family.remark}.")
+    yield f"Kernels of {title(name)}: findings have advice of their own for those who call them."
     if family.advice:
         yield from (
             "",
@@ -268,6 +292,17 @@ def _family(name: str) -> Iterator[str]:
         )
     if family.advice_from_pytorch:
         yield from ("", "What to do where PyTorch launches it:", f"  {family.advice_from_pytorch}")
+    yield from (
+        RULE,
+        "",
+        "Recognised where no family listed before it matches:",
+        f"  kernel name matches {family.pattern}",
+    )
+    if family.unless:
+        yield f"  kernel name does not match {family.unless}"
+    if family.file:
+        yield f"  or, where no family's name pattern matches, some of its source lines are in a file that matches {family.file}"
+    yield from ("", f"Basis: {family.remark}.")
 
 
 def _part_of_time(name: str) -> Iterator[str]:
@@ -384,82 +419,3 @@ def _names_by_key() -> dict[str, str]:
 
 def _key(name: str) -> str:
     return _BETWEEN_WORDS.sub(" ", name.casefold()).strip()
-
-
-def stall_lines(name: str) -> Iterator[str]:
-    """Yield the explanation of a stall reason, with or without the prefix of its group."""
-    reason, stalls = name.removeprefix(STALLS), load_catalogue().stalls
-    yield from (f"{STALLS}{reason}: quantity, share", "")
-    yield from (
-        stalls.reasons[reason],
-        "",
-        f"Here: {stalls.doc[0].lower()}{stalls.doc[1:]}",
-        "",
-        f"{_EXCLUDES} {stalls.excludes}",
-    )
-    yield from ("", "From:", f"  {stalls.of_latency(reason)} / {stalls.total}")
-    yield from (f"  {name} / samples of all reasons" for name in stalls.of_samples(reason))
-    yield from ("", f"Collect with: {stalls.collect}")
-
-
-def quantity_lines(name: str) -> Iterator[str]:
-    """Yield the explanation of a quantity: its unit, its meaning, and the counters that it comes from."""
-    quantity, pairs = every_quantity()[name], load_catalogue().pairs(name)
-    yield from (f"{quantity.name}: quantity, {quantity.unit}", "", quantity.doc)
-    if quantity.excludes:
-        yield from ("", f"{_EXCLUDES} {quantity.excludes}")
-    if quantity.sources or pairs:
-        yield from ("", "From, in order of preference:")
-    for source in quantity.sources:
-        yield f"  {source.formula.text}" + _remarks(source.note, source.capabilities)
-    for pair in pairs:
-        yield from _pair(pair)
-    if quantity.collect:
-        yield from ("", f"Collect with: {quantity.collect}")
-
-
-def counter_lines(name: str) -> Iterator[str]:
-    """Yield the explanation of an NVIDIA counter: the quantities that it is used for."""
-    yield from (f"{name}: NVIDIA counter", "")
-    quantities = every_quantity()
-    found = [
-        f"  {user}: {quantities[user].doc}" if user in quantities else f"  {user}" for user in _users_of_counter(name)
-    ]
-    identity = "It identifies the launch (block, stream, context, GPU) and is not used in the formula of any quantity."
-    yield from ("Used for:", *found) if found else (identity,)
-
-
-def _users_of_counter(name: str) -> list[str]:
-    """Return the quantities and the stall reasons whose formulas read a counter."""
-    catalogue = load_catalogue()
-    found = []
-    of_tensor = {catalogue.tensor.cycles_per_second, *catalogue.tensor.instruction_rate.counters}
-    for quantity in every_quantity().values():
-        formulas = [source.formula for source in quantity.sources]
-        formulas += [each for pair in catalogue.pairs(quantity.name) for each in (pair.achieved, pair.peak) if each]
-        is_of_tensor = quantity.name == _TENSOR_WORK and name in of_tensor
-        if is_of_tensor or any(name in formula.counters for formula in formulas):
-            found.append(quantity.name)
-    return [*found, *(f"{STALLS}{each}" for each in catalogue.stalls.reasons if name in _counters_of_stall(each))]
-
-
-def _counters_of_stall(reason: str) -> tuple[str, ...]:
-    stalls = load_catalogue().stalls
-    return (stalls.of_latency(reason), *stalls.of_samples(reason), stalls.total)
-
-
-def _pair(pair: Pair) -> Iterator[str]:
-    yield f"  {pair.whole_definition}{_remarks(None, pair.capabilities)}"
-    yield f"    {'total' if pair.is_count else 'achieved'}: {pair.achieved.text}"
-    if pair.peak is not None:
-        yield f"    peak: {pair.peak.text}"
-    if pair.excludes:
-        yield f"    {_EXCLUDES} {pair.excludes}"
-
-
-def _remarks(note: str | None, capabilities: Sequence[int]) -> str:
-    """Return the limits of a formula: its note, and the compute capabilities to which it is restricted."""
-    alone = ", ".join(map(capability_text, capabilities))
-    parts = [note] if note else []
-    parts += [f"only on compute capability {alone}"] if alone else []
-    return f"  ({'; '.join(parts)})" if parts else ""

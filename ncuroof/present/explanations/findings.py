@@ -16,7 +16,11 @@ from ncuroof.diagnosis.rules import VERDICT_PREFIX, Caveat, Node
 from ncuroof.metrics import Catalogue, load_catalogue
 from ncuroof.metrics.catalogue_types import ByLine
 from ncuroof.metrics.families import USER, load_families
+from ncuroof.present.explanations.meanings import findings_in_plain_words
 from ncuroof.present.sentences.collect_options import collect_options
+
+RULE = "\f"
+"""Line after which the rule follows: it is shown on request, as it is for those who doubt or change it."""
 
 _YES, _NO, _NOT_KNOWN = "yes", "no", "not known"
 
@@ -30,9 +34,11 @@ def _fix_lines(fix: Fix) -> Iterator[str]:
 
 
 def finding_lines(name: str) -> Iterator[str]:
-    """Yield the explanation of a finding: when it fires, what it saves, what to do, and what to collect for it."""
+    """Yield the explanation of a finding: what it means, what to do; by rule, when it fires, what it saves, and what to collect."""
     finding, catalogue = load_rules().findings[name], load_catalogue()
-    yield from (f"{finding.id}: finding, {finding.title}", "")
+    yield from (f"{finding.id}: finding, {finding.title}", "", findings_in_plain_words()[name])
+    yield from ("", "What to do:", f"  {finding.advice.text(USER)}")
+    yield from (RULE, "")
     yield f"For verdicts {', '.join(finding.verdicts)}" + (
         f"; limiters {', '.join(finding.limiters)}." if finding.limiters else "."
     )
@@ -46,8 +52,8 @@ def finding_lines(name: str) -> Iterator[str]:
     if finding.waste_by_level:
         yield from ("", "Unneeded bytes:")
         yield from (f"  {level}: {formula.text}" for level, formula in finding.waste_by_level.items())
-    yield from ("", "What to do:")
-    yield from (f"  {family}: {advice}" for family, advice in _advice(finding))
+    if others := [f"  {family}: {advice}" for family, advice in _advice(finding)]:
+        yield from ("", "What to do in kernels of:", *others)
     if finding.lines:
         yield from ("", "Attributed to the source lines with the most of:")
         yield from (f"  {_by_line(catalogue.by_line[measure])}" for measure in finding.lines)
@@ -63,8 +69,7 @@ def _by_line(measure: ByLine) -> str:
 
 
 def _advice(finding: Finding) -> Iterator[tuple[str, str]]:
-    """Yield the finding's own advice by family and for kernel-name variants, without what a family's caller can always do."""
-    yield USER, finding.advice.text(USER)
+    """Yield the finding's advice by family and for kernel-name variants, without what a family's caller can always do."""
     variants = [(each.described(), each.advice) for each in finding.advice.variants]
     of_variants = {advice for _, advice in variants}
     for family in reversed(tuple(load_families().values())):
@@ -78,11 +83,12 @@ def _advice(finding: Finding) -> Iterator[tuple[str, str]]:
 def caveat_lines(name: str) -> Iterator[str]:
     """Yield the explanation of a caveat: where it holds, and what follows."""
     caveat = load_rules().caveats[name]
-    yield from (f"{name}: caveat", "", caveat.doc, "", "Holds where:", *_conditions(caveat))
+    yield from (f"{name}: caveat", "", caveat.doc)
     if caveat.explained_by:
         yield from ("", f"Likely causes, most likely first: {', '.join(caveat.explained_by)}.")
     if caveat.weakens:
         yield from ("", "It lowers the verdict's confidence by one step.")
+    yield from (RULE, "", "Holds where:", *_conditions(caveat))
 
 
 def _conditions(rule: Finding | Caveat) -> Iterator[str]:

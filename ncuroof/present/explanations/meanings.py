@@ -213,6 +213,17 @@ def verdicts_in_plain_words() -> Mapping[str, str]:
     return _table("verdict_in_plain_words")
 
 
+@cache
+def findings_in_plain_words() -> Mapping[str, str]:
+    """Return of each finding what it means and why it costs time, in two sentences.
+
+    Raises:
+        ProfileError: `profiles/in_plain_words.toml` is malformed.
+    """
+    with profile_file("in_plain_words.toml") as raw:
+        return dict(raw["finding"])
+
+
 def _table(name: str) -> Mapping[str, str]:
     with profile_file("limiters.toml") as raw:
         return dict(raw[name])

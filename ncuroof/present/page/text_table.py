@@ -10,7 +10,7 @@ _LEAST_LENGTH = 12
 """Shorter texts are stored in place, which takes less space than a number and a table entry."""
 
 
-Cell = str | int
+Cell = str | int | float
 """A cell of the page's data: a short text, or the number of a long one in `Texts`."""
 
 

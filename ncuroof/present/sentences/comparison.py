@@ -97,7 +97,7 @@ def _step(before: Record, after: Record) -> str:
     if not was or became is None:
         return ""
     idle = " → ".join(formatting.share(side["idle_frac"]) for side in (before, after))
-    took = f"{formatting.duration(was)} → {formatting.duration(became)} ({100 * (became / was - 1):+.1f} %)"
+    took = f"{formatting.duration(was)} → {formatting.duration(became)} ({formatting.signed_percent(became / was - 1)})"
     return f"a step takes {took}; the GPU is idle for {idle} of it"
 
 

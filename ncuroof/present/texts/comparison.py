@@ -30,7 +30,7 @@ from ncuroof.present.sentences.comparison import (
 from ncuroof.present.sentences.match_change import both_times, signed_share, times
 from ncuroof.present.sentences.source_lines import changeable
 from ncuroof.present.source_tree import SourceTree
-from ncuroof.present.texts.layout import WIDTH, code, escaped, filled, table_row
+from ncuroof.present.texts.layout import WIDTH, code, escaped, filled, table_row, wrapped_lines
 
 SCREEN = 40
 """Lines of a screen, which a comment on a pull request should not exceed."""
@@ -52,19 +52,15 @@ _SLOWER, _FASTER = "▲", "▼"
 
 def to_text(document: Record) -> str:
     """Return a comparison as lines of plain text."""
-    return (
-        "\n".join(
-            [
-                "ncuroof · compare",
-                *heading(document),
-                *_changes(document),
-                *_others(document),
-                *_candidates(document),
-                *_gates(document),
-            ]
-        )
-        + "\n"
-    )
+    lines = [
+        "ncuroof · compare",
+        *heading(document),
+        *_changes(document),
+        *_others(document),
+        *_candidates(document),
+        *_gates(document),
+    ]
+    return "".join(f"{line}\n" for line in wrapped_lines("\n".join(lines)))
 
 
 def to_markdown(document: Record) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
+
 from ncuroof import formatting
 from ncuroof.present.analysed import Record
 from ncuroof.present.sentences.match_change import factor
-from ncuroof.present.texts.layout import aligned, escaped, table_row
+from ncuroof.present.texts.layout import aligned, escaped, screen_width, table_row, wrapped_lines
 
 _NAME_WIDTH, _CELL_WIDTH, _LAST_WIDTH, _QUERY_WIDTH = 30, 24, 60, 200
 _WORDS_BY_FACTOR = {
@@ -46,13 +48,9 @@ def to_text(document: Record) -> str:
     """Return the answers as lines of plain text."""
     lines = ["ncuroof · fleet", *(formatting.printable(line) for line in _heading(document))]
     for section in _sections(document):
-        lines += [
-            "",
-            formatting.printable(section.title),
-            *(f"  {formatting.printable(note)}" for note in section.notes),
-            *_aligned(section),
-        ]
-    return "\n".join(lines) + "\n"
+        notes = (f"  {formatting.printable(note)}" for note in section.notes)
+        lines += ["", formatting.printable(section.title), *notes, *_aligned(section)]
+    return "".join(f"{line}\n" for line in wrapped_lines("\n".join(lines)))
 
 
 def to_markdown(document: Record) -> str:
@@ -280,4 +278,14 @@ def _aligned(section: Section, *, limits: Sequence[int] = ()) -> list[str]:
         [formatting.shortened(formatting.printable(cell), limit) for cell, limit in zip(row, limits, strict=True)]
         for row in (section.head, *section.rows)
     ]
-    return [f"  {line}" for line in aligned(rows, left=[True] * len(limits))]
+    lines = [f"  {line}" for line in aligned(rows, left=[True] * len(limits))]
+    width = screen_width()
+    if width is None or max(map(cell_len, lines)) <= width:
+        return lines
+    return [line for cells in rows[1:] for line in _stacked(rows[0], cells)]
+
+
+def _stacked(head: Sequence[str], cells: Sequence[str]) -> list[str]:
+    """Return a row for a terminal that is narrower than the table: the first cell, then the others with their titles below it."""
+    rest = ", ".join(f"{title} {cell}" for title, cell in zip(head[1:], cells[1:], strict=True) if cell)
+    return [f"  {cells[0]}", f"    {rest}"]

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from ncuroof import formatting
 from ncuroof.formatting import MISSING, byte_count, byte_rate, flop_rate, in_operations, intensity, label, scaled
-from ncuroof.present.texts.layout import result_console
+from ncuroof.present.texts.layout import result_console, wrapped_lines
 from ncuroof.roofline import GpuProfile, match_profile
 from ncuroof.roofline.sheet_roofs import sheet_roof, sheet_roof_at_clock
 from ncuroof.sidecars.calibration import Calibration, ReachedRoof
@@ -48,15 +48,20 @@ def _row(profile: GpuProfile) -> list[str]:
 def print_profile(profile: GpuProfile, *, color: bool | None = None) -> None:
     """Print everything known about a GPU on standard output, each number with its source."""
     console = result_console(color=color)
-    console.print(f"{profile.name} ({profile.id}), {profile.architecture} {profile.chip}", style="bold", soft_wrap=True)
+
+    def say(line: str, style: str = "") -> None:
+        for each in wrapped_lines(line):
+            console.print(each, style=style, soft_wrap=True)
+
+    say(f"{profile.name} ({profile.id}), {profile.architecture} {profile.chip}", "bold")
     for line in _facts(profile):
-        console.print(line, soft_wrap=True)
+        say(line)
     for key, roof in _roofs(profile):
-        console.print(roof, soft_wrap=True)
-        console.print(f"  {profile.sources[key]}", style="dim", soft_wrap=True)
+        say(roof)
+        say(f"  {profile.sources[key]}", "dim")
     for about, note in profile.notes.items():
-        console.print(f"note on {about}: {note}", soft_wrap=True)
-    console.print(f"defined in profiles/gpus/{profile.id}.toml", soft_wrap=True)
+        say(f"note on {about}: {note}")
+    say(f"defined in profiles/gpus/{profile.id}.toml")
 
 
 def _facts(profile: GpuProfile) -> Iterator[str]:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from ncuroof import formatting
 from ncuroof.present.analysed import Record
-from ncuroof.present.texts.layout import aligned, code, escaped, filled, table_row
+from ncuroof.present.texts.layout import aligned, code, escaped, filled, screen_width, table_row
 
 _MOST_KERNELS = 20
-_NAME_WIDTH = 32
+_NAME_WIDTH, _LEAST_NAME_WIDTH, _TIME_WIDTH = 32, 12, 10
 _CELL_WIDTH = 29
 _WIDTH = 100
 _LEAST_RANGE_FRAC = 0.05
@@ -21,7 +21,7 @@ def to_text(document: Record) -> str:
     if document["changes"]:
         lines.append("changed: " + formatting.printable(", ".join(document["changes"])))
     lines += ["", *_totals(document), "", *_kernels(document)]
-    for note in (*_crossing(document), *_assumed(document), *_unknown(document)):
+    for note in _notes(document):
         lines += _filled(note)
     lines.append("")
     for assumption in document["assumptions"]:
@@ -41,7 +41,7 @@ def to_markdown(document: Record) -> str:
     for kernel in document["kernels"][:_MOST_KERNELS]:
         times = [formatting.duration(kernel["recorded_ns"]), *map(_time, kernel["projections"])]
         lines.append(table_row((code(_name(kernel)), *map(escaped, times))))
-    notes = [*_crossing(document), *_assumed(document), *_unknown(document), *document["assumptions"]]
+    notes = [*_notes(document), *document["assumptions"]]
     return "\n".join([*lines, "", *(f"- {escaped(note.strip())}" for note in notes)]) + "\n"
 
 
@@ -70,11 +70,13 @@ def _between(times: Record) -> str:
 def _kernels(document: Record) -> Iterator[str]:
     kernels = document["kernels"]
     targets = (formatting.shortened(total["target"], _CELL_WIDTH - 2) for total in document["targets"])
-    yield f"{'kernel':<{_NAME_WIDTH}}{'recorded':>10}" + "".join(f"{target:>{_CELL_WIDTH}}" for target in targets)
+    left = (screen_width() or _WIDTH) - _TIME_WIDTH - _CELL_WIDTH * len(document["targets"])
+    width = min(max(left, _LEAST_NAME_WIDTH), _NAME_WIDTH)
+    yield f"{'kernel':<{width}}{'recorded':>{_TIME_WIDTH}}" + "".join(f"{target:>{_CELL_WIDTH}}" for target in targets)
     for kernel in kernels[:_MOST_KERNELS]:
-        name = formatting.shortened(formatting.printable(_name(kernel)), _NAME_WIDTH - 1)
+        name = formatting.shortened(formatting.printable(_name(kernel)), width - 1)
         cells = "".join(f"{_time(projection):>{_CELL_WIDTH}}" for projection in kernel["projections"])
-        yield f"{name:<{_NAME_WIDTH}}{formatting.duration(kernel['recorded_ns']):>10}{cells}"
+        yield f"{name:<{width}}{formatting.duration(kernel['recorded_ns']):>{_TIME_WIDTH}}{cells}"
     if len(kernels) > _MOST_KERNELS:
         yield f"{len(kernels) - _MOST_KERNELS} more in the JSON document"
 
@@ -91,6 +93,22 @@ def _time(projection: Record) -> str:
         return formatting.MISSING
     is_wide = max(expected - least, most - expected) >= _LEAST_RANGE_FRAC * expected
     return formatting.duration(expected) + (f" ({_between(projection)})" if is_wide else "")
+
+
+def _notes(document: Record) -> Iterator[str]:
+    yield from (*_of_wall_time(document), *_crossing(document), *_assumed(document), *_unknown(document))
+
+
+def _of_wall_time(document: Record) -> Iterator[str]:
+    """Yield what a faster GPU leaves of the time by the clock, in which the kernels run for a part only."""
+    for total in document["targets"]:
+        recorded_ns, wall_ns = total["wall_recorded_ns"], total["wall_ns"]
+        if wall_ns:
+            yield (
+                f"from start to end it takes {formatting.duration(recorded_ns)}, on {total['target']} "
+                f"{formatting.duration(wall_ns)} ({recorded_ns / wall_ns:.3g}×): "
+                "the time in which no kernel runs is assumed to stay"
+            )
 
 
 def _crossing(document: Record) -> Iterator[str]:
@@ -129,4 +147,4 @@ def _unknown(document: Record) -> Iterator[str]:
 
 
 def _filled(sentence: str) -> Iterator[str]:
-    return filled("", sentence.split(" "), _WIDTH, hanging="  ")
+    return filled("", sentence.split(" "), min(screen_width() or _WIDTH, _WIDTH), hanging="  ")

@@ -1,0 +1,93 @@
+"""The cell magic `%%ncuroof` of notebooks: profiles the cell as a script in a process of its own, and shows the answer.
+
+It runs `ncuroof profile`, so that options and errors are those of the command. The notebook's own process, which may hold a GPU
+context, stays as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from ncuroof.analysis import Analysis
+from ncuroof.errors import NcuroofError
+
+_SCRIPT = "cell.py"
+_REPORT = "report: "
+"""Start of the lines with which `ncuroof profile` names what it recorded."""
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Register the magic; `%load_ext ncuroof` calls this.
+
+    Args:
+        shell: the running IPython shell.
+    """
+    shell.register_magic_function(profiled, magic_kind="cell", magic_name="ncuroof")
+
+
+def profiled(line: str, cell: str) -> Analysis | None:
+    """Profile a cell as a script of its own, which sees none of the notebook's variables.
+
+        %%ncuroof -k gemm
+        import torch
+        a = torch.rand(4096, 4096, device="cuda")
+        a @ a
+
+    Args:
+        line: options of `ncuroof profile`; with `-o FILE`, the report is kept.
+        cell: the script; it imports from the working directory as the notebook does.
+
+    Returns:
+        The analysis, which the notebook shows; None where nothing was recorded: the named error is printed instead.
+    """
+    with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder:
+        script = Path(folder) / _SCRIPT
+        script.write_text(cell, encoding="utf-8")
+        try:
+            options = shlex.split(line)
+        except ValueError as error:
+            print(f"ncuroof: {line!r} cannot be parted into words: {error}", file=sys.stderr)  # noqa: T201
+            return None
+        words = ["profile", "--record-only", "-o", folder, *options, str(script)]
+        reports = _run([sys.executable, "-m", "ncuroof", *words])
+        return _read(reports) if reports else None
+
+
+def _run(command: Iterable[str]) -> list[str]:
+    """Run a command, print what it prints as it comes, and return the reports that it names; an interrupt is passed on to it."""
+    paths = (os.getcwd(), os.environ.get("PYTHONPATH", ""))  # noqa: PTH109  as text
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
+    reports = []
+    with subprocess.Popen(  # noqa: S603  its own interpreter
+        [*command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=environment
+    ) as process:
+        while process.stdout is not None:
+            try:
+                if not (said := process.stdout.readline()):
+                    break
+            except KeyboardInterrupt:  # what was recorded so far is shown
+                process.send_signal(signal.SIGINT)
+                continue
+            if said.startswith(_REPORT):
+                reports.append(said.removeprefix(_REPORT).rstrip("\n"))
+            else:
+                print(said, end="", flush=True)  # noqa: T201  the notebook's own stream
+    return reports
+
+
+def _read(reports: list[str]) -> Analysis | None:
+    from ncuroof import read  # noqa: PLC0415  only once there is something to read
+
+    try:
+        return read(reports).analyse()
+    except NcuroofError as error:
+        print(f"ncuroof: {error}\n  hint: {error.hint}", file=sys.stderr)  # noqa: T201
+        return None
