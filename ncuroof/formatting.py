@@ -256,6 +256,7 @@ def _visible(code: int) -> str:
     return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
 
 
+_TAGS = range(0xE0000, 0xE0200)
 _CONTROLS = (
     *range(0x20),
     *range(0x7F, 0xA0),
@@ -278,7 +279,7 @@ _CONTROLS = (
     *range(0xFFF9, 0xFFFC),
     0xFFFE,
     0xFFFF,
-    *range(0xE0000, 0xE0200),
+    *_TAGS,
 )
 """Controls, and characters that take no space or change the direction of writing: joiners and
 selectors stay, which emoji and some scripts need.
@@ -286,7 +287,10 @@ selectors stay, which emoji and some scripts need.
 Those from U+E0000 on can hide a whole text in another (Unicode Standard, chapter 23.9: tag characters).
 """
 
-_CONTROL = re.compile(f"[{re.escape(''.join(map(chr, _CONTROLS)))}]")
+_BELOW_TAGS = "".join(chr(code) for code in _CONTROLS if code not in _TAGS)
+_CONTROL = re.compile(f"[{re.escape(_BELOW_TAGS)}{chr(_TAGS[0])}-{chr(_TAGS[-1])}]")
+"""Tags are a range: one by one, each character of a text would be compared with all 512 of them."""
+
 _VISIBLE_BY_CONTROL: Mapping[int, str] = {code: _visible(code) for code in _CONTROLS} | {9: " ", 10: " ", 13: " "}
 
 
