@@ -102,14 +102,37 @@ def ingest(
     dataset.prepare()
     task = Task(dataset, dict(labels), again, uuid.uuid4().hex)
     outcomes = []
-    with connected(workers) as client:
-        for outcome in _done(client, locations, task):
-            if outcome.status == "failed":
-                dataset.put_failure(_failure(outcome))
-            outcomes.append(outcome)
-            progress(outcome)
+    for outcome in _outcomes(locations, task, workers):
+        if outcome.status == "failed":
+            dataset.put_failure(_failure(outcome))
+        outcomes.append(outcome)
+        progress(outcome)
     dataset.forget_failures([readable(outcome.location) for outcome in outcomes if outcome.status != "failed"])
     return outcomes
+
+
+def _outcomes(locations: Sequence[str], task: Task, workers: Workers) -> Iterator[Outcome]:
+    """Yield the outcome of each report; what is no file is refused before workers start, where they see the same files."""
+    left = list(locations)
+    if workers.scheduler is None:
+        refused = {location: outcome for location in left if (outcome := _refused(location)) is not None}
+        yield from refused.values()
+        left = [location for location in left if location not in refused]
+    if left:
+        with connected(workers) as client:
+            yield from _done(client, left, task)
+
+
+def _refused(location: str) -> Outcome | None:
+    """Return the outcome of a local path that is no report by its kind, size and first bytes; None if it may become one."""
+    try:
+        if "://" not in location:
+            require_report(Path(location))
+    except ReportNotFoundError:
+        return None
+    except NcuroofError as error:
+        return _failed(location, None, error)
+    return None
 
 
 def ingest_some(locations: Sequence[str], task: Task) -> list[Outcome]:

@@ -71,10 +71,14 @@ def _is_stream(path: Path) -> bool:
 
 
 def refuse_foreign(path: Path, *, force: bool) -> None:
-    """Raise an `OutputError` where `path` is a folder or, unless `force`, a non-empty file that ncuroof did not write."""
+    """Raise an `OutputError` where `path` is a folder, a device or, unless `force`, a non-empty file that ncuroof did not write."""
     if path.is_dir():
         raise OutputError(f"{path}: is a directory", hint="name a file in it")
-    if force or not path.exists() or path.stat().st_size == 0:
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise OutputError(f"{path}: is a device or socket", hint="name a file")
+    if force or path.stat().st_size == 0:
         return
     with path.open("rb") as existing:
         head = existing.read(_HEAD_BYTES)

@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 
 from ncuroof.errors import CountsError
 from ncuroof.ncu.machine import find_nsys
+from ncuroof.regular_files import head
 from ncuroof.sidecars.traces.host_ranges import innermost
 from ncuroof.sidecars.traces.timeline import (
     WHOLE_GRAPH,
@@ -56,8 +57,7 @@ def is_nsys_trace(path: Path) -> bool:
     if path.suffix in REPORT_SUFFIXES:
         return True
     try:
-        with path.open("rb") as file:
-            return file.read(len(_SQLITE)) == _SQLITE
+        return head(path, len(_SQLITE)) == _SQLITE
     except OSError:
         return False
 
