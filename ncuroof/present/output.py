@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 from pathlib import Path
 
 from ncuroof.errors import OutputError
+from ncuroof.temporary_files import remove_left_over, write_at_once
 
 _BEGINNINGS = (
     b'{\n "schema": "ncuroof.',
@@ -53,7 +53,8 @@ def write_whole(path: Path, content: bytes, *, force: bool = False) -> Path:
         else:
             target = Path(os.path.realpath(path)) if path.is_symlink() else path
             refuse_foreign(target, force=force)
-            _replace(target, content)
+            remove_left_over(target.parent)
+            write_at_once(target, content)
     except OutputError:
         raise
     except (OSError, ValueError) as error:  # ValueError: the path contains a NUL
@@ -102,25 +103,3 @@ def _footer(end: bytes) -> bytes:
 
 def _is_ours(head: bytes) -> bool:
     return head.startswith(_BEGINNINGS) or (head.lower().startswith(_PAGE_BEGINNING) and _PAGE_MARK in head)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".ncuroof-", suffix=".part")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        temporary.chmod(_mode(path))
-        temporary.replace(path)
-    except BaseException:  # also on an interrupt: leave no temporary file
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _mode(path: Path) -> int:
-    """Return the permissions of the existing file, or those that a new file gets under the umask."""
-    if path.exists():
-        return stat.S_IMODE(path.stat().st_mode)
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
