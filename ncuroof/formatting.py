@@ -294,15 +294,31 @@ _CONTROL = re.compile(f"[{re.escape(_BELOW_TAGS)}{chr(_TAGS[0])}-{chr(_TAGS[-1])
 _VISIBLE_BY_CONTROL: Mapping[int, str] = {code: _visible(code) for code in _CONTROLS} | {9: " ", 10: " ", 13: " "}
 
 
+_COMMAND_ANYWHERE = re.compile(r"##((?:vso)?\[)")
+_COMMAND_AT_START = re.compile(r"^([^\S\n]*)::", re.MULTILINE)
+"""Source: GitHub's runner, ActionCommand.cs (TryParse and TryParseV2); Azure Pipelines, "Logging commands"."""
+
+
 def printable(text: str) -> str:
     r"""Return text of a report with every control character made visible.
 
     Terminal escapes, invisible characters, those that change the writing direction, and lone surrogates (which UTF-8 cannot encode)
-    become `\u…`; tabs and line breaks become spaces. Everything else is kept.
+    become `\u…`; tabs and line breaks become spaces. So does the second sign of "##[" and "##vso[", which programs that build and
+    test software obey anywhere in a line. Everything else is kept.
     """
+    if "##" in text:
+        text = _COMMAND_ANYWHERE.sub(r"#\\u0023\1", text)
     if (text.isascii() and text.isprintable()) or _CONTROL.search(text) is None:  # translating takes ten times as long
         return text
     return text.translate(_VISIBLE_BY_CONTROL)
+
+
+def inert(lines: str) -> str:
+    r"""Return finished lines of text of which none begins with "::", which GitHub Actions obeys there: `\u003a:` instead.
+
+    Names of C++ hold it everywhere else. It is for text whose line breaks are known.
+    """
+    return _COMMAND_AT_START.sub(r"\1\\u003a:", lines) if "::" in lines else lines
 
 
 def kernel_name(kernel: Mapping[str, Any], n_characters: int | None = None) -> str:

@@ -108,6 +108,14 @@ def test_control_characters_of_a_report_become_visible():
     assert formatting.printable("\ud800").encode() == b"\\ud800"
 
 
+def test_no_text_of_a_report_is_a_command_to_what_builds_software():
+    assert formatting.printable("a ##[group]b ##vso[task.x]c ###[d") == (
+        "a #\\u0023[group]b #\\u0023vso[task.x]c ##\\u0023[d"
+    )
+    assert formatting.printable("## heading [a]") == "## heading [a]"
+    assert formatting.inert("at::f\n  ::error file=x::y\n\n::g") == "at::f\n  \\u003a:error file=x::y\n\n\\u003a:g"
+
+
 def test_long_text_that_is_not_ascii_is_searched_fast():
     """A search that compared each character with all 512 tags took 50 s for the names of 1 700 kernels in 500 ranges."""
     begin = time.process_time()

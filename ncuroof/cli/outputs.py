@@ -19,7 +19,7 @@ from ncuroof.analysis import Analysis
 from ncuroof.cli.options import STANDARD_OUTPUT, FileToWrite, say, wants_color
 from ncuroof.cli.streams import check_standard_output, echo
 from ncuroof.errors import OutputError
-from ncuroof.formatting import printable
+from ncuroof.formatting import inert, printable
 from ncuroof.present import write
 from ncuroof.present.output import page_beside
 from ncuroof.reading import Reports
@@ -65,7 +65,7 @@ class Outputs:
         from ncuroof.present.output import write_whole  # noqa: PLC0415  loads polars, which --help does not need
 
         for path, form in self.files:
-            write_whole(path, _encoded(render(form)), force=self.force)
+            write_whole(path, _encoded(render(form), form), force=self.force)
         self.show(render)
 
     def show(self, render: Callable[[str], str | bytes], show_text: Callable[[], object] | None = None) -> None:
@@ -79,15 +79,17 @@ class Outputs:
             return
         check_standard_output("Parquet" if self.printed == _BINARY else None, hint="name a file with -o FILE")
         if self.printed != _TEXT:
-            echo(_encoded(render(self.printed)), nl=False)
+            echo(_encoded(render(self.printed), self.printed), nl=False)
         elif show_text is not None:
             show_text()
         else:
-            echo(render(_TEXT), nl=False)
+            echo(_encoded(render(_TEXT), _TEXT).decode(), nl=False)
 
 
-def _encoded(result: str | bytes) -> bytes:
-    return result.encode() if isinstance(result, str) else result
+def _encoded(result: str | bytes, form: str) -> bytes:
+    if isinstance(result, bytes):
+        return result
+    return (inert(result) if form == _TEXT else result).encode()
 
 
 def written_as(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
