@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Iterable
 from pathlib import Path
+
+from ncuroof.errors import ReportNotFoundError
 
 LARGEST_BYTES = 1 << 36
 """64 GiB. A report of 10 000 launches with a full set has 2 GB."""
@@ -24,6 +27,22 @@ def oddity(status: os.stat_result, *, most_bytes: int = LARGEST_BYTES) -> str | 
     if status.st_size > most_bytes:
         return f"a file of {status.st_size} bytes, larger than any"
     return None
+
+
+def no_report(where: str) -> ReportNotFoundError:
+    """Return the error for a report that is not there."""
+    return ReportNotFoundError(f"{where}: no such file", hint="check the path; ncu -o NAME writes NAME.ncu-rep")
+
+
+def require_existing(reports: Iterable[Path]) -> None:
+    """Raise an error for the first report that is not there, before what reads reports is loaded.
+
+    Raises:
+        ReportNotFoundError: it does not exist.
+    """
+    for path in reports:
+        if path.name not in ("", "-") and not os.path.lexists(path):
+            raise no_report(str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
 
 
 def head(path: Path, n_bytes: int) -> bytes:

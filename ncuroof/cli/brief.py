@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
-from ncuroof import read
 from ncuroof.cli.options import FileToRead, common, keep_inputs
 from ncuroof.cli.outputs import Outputs, warn, written_as
 from ncuroof.cli.streams import reading_progress
-from ncuroof.ingest import available_cores
-from ncuroof.present.brief import BRIEF_FORMATS, BUDGET_BYTES, LEAST_BUDGET_BYTES, brief_text
+from ncuroof.regular_files import require_existing
+
+BRIEF_FORMATS, BUDGET_BYTES, LEAST_BUDGET_BYTES = ("json", "md"), 4096, 1024
+"""Those of `ncuroof.present.brief`, which loads polars: --help does not need it."""
 
 
 @click.command()
@@ -38,6 +39,11 @@ def brief(outputs: Outputs, *, reports: tuple[Path, ...], kernel: str | None, bu
     JSON by default, Markdown with --format md. Every number has an id, such as k12.access.load_bytes_per_sector, that
     ncuroof explain understands.
     """
+    require_existing(reports)
+    from ncuroof import read  # noqa: PLC0415  loads polars, which --help and usage errors do not need
+    from ncuroof.ingest import available_cores  # noqa: PLC0415
+    from ncuroof.present.brief import brief_text  # noqa: PLC0415
+
     keep_inputs(outputs.paths, reports)
     with reading_progress(quiet=quiet) as progress:
         found = read(reports, n_processes=available_cores(), on_progress=progress)

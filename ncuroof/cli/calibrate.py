@@ -9,7 +9,6 @@ import click
 from ncuroof.cli.options import FileOrFolder, common, say
 from ncuroof.cli.streams import echo
 from ncuroof.errors import CalibrationError, MissingExtraError
-from ncuroof.present.output import write_whole
 
 
 @click.command()
@@ -53,6 +52,7 @@ def calibrate(
         )
     from ncuroof.collect.reachable_roofs import measure  # noqa: PLC0415
     from ncuroof.enums import Precision  # noqa: PLC0415
+    from ncuroof.present.output import write_whole  # noqa: PLC0415
     from ncuroof.present.texts.hardware import to_text  # noqa: PLC0415
     from ncuroof.roofline import match_profile  # noqa: PLC0415
     from ncuroof.roofline.sheet_roofs import states_peak, without_impossible  # noqa: PLC0415

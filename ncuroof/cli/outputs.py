@@ -15,17 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ncuroof.analysis import Analysis
 from ncuroof.cli.options import STANDARD_OUTPUT, FileToWrite, say, wants_color
 from ncuroof.cli.streams import check_standard_output, echo
 from ncuroof.errors import OutputError
 from ncuroof.formatting import inert, printable
-from ncuroof.present import write
-from ncuroof.present.output import page_beside
-from ncuroof.reading import Reports
 
 if TYPE_CHECKING:
+    from ncuroof.analysis import Analysis
     from ncuroof.present.texts.terminal import View
+    from ncuroof.reading import Reports
 
 _TEXT, _BINARY = "term", "parquet"
 
@@ -128,9 +126,11 @@ def _chosen(names: Sequence[Path | str], form: str | None, formats: Sequence[str
         OutputFormatError: a suffix stands for no format, or for one that the command does not write.
         UsageError: --format applies to no output.
     """
-    from ncuroof.present.output_formats import format_of  # noqa: PLC0415  loads polars, which --help does not need
+    files: tuple[tuple[Path, str], ...] = ()
+    if named := [path for path in names if isinstance(path, Path)]:
+        from ncuroof.present.output_formats import format_of  # noqa: PLC0415  loads polars, which usage errors do not need
 
-    files = tuple((path, format_of(path, formats, form)) for path in names if isinstance(path, Path))
+        files = tuple((path, format_of(path, formats, form)) for path in named)
     is_printed = not names or STANDARD_OUTPUT in names
     by_default = _TEXT if _TEXT in formats else formats[0]
     if form is not None and not is_printed and form not in {each for _, each in files}:
@@ -166,6 +166,9 @@ def write_page(analysis: Analysis, report: Path, *, force: bool) -> None:
     Raises:
         OutputError: the page cannot be written, or would replace a file that ncuroof did not write.
     """
+    from ncuroof.present.output import page_beside  # noqa: PLC0415  loads polars, which --help does not need
+    from ncuroof.present.output_formats import write  # noqa: PLC0415
+
     try:
         page = write(analysis, page_beside(report, is_part=analysis.selection is not None), "html", force=force)
     except OutputError as error:

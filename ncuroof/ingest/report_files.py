@@ -34,7 +34,7 @@ from ncuroof.ingest.framing import KNOWN_VERSION, SNIFF_BYTES, FileKind, Framing
 from ncuroof.ingest.raw_report import RAW_PROCESSES, CounterSelection, RawReport, ResultTables
 from ncuroof.ingest.readers import ReaderName, ReportSource, read_results
 from ncuroof.ingest.session import Process, processes_of, read_session
-from ncuroof.regular_files import head, oddity
+from ncuroof.regular_files import head, no_report, oddity
 
 _TIME = "gpu__time_duration.sum"
 _SHAPE = tuple(f"launch__{what}_dim_{axis}" for what in ("grid", "block") for axis in "xyz")
@@ -242,9 +242,7 @@ def _refusals(where: str) -> Iterator[None]:
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:
         if where == "-":
             raise ReportNotFoundError("-: a report cannot be read from standard input", hint="pass a file") from error
-        raise ReportNotFoundError(
-            f"{where}: no such file", hint="check the path; ncu -o NAME writes NAME.ncu-rep"
-        ) from error
+        raise no_report(where) from error
     except OSError as error:
         raise ReportAccessError(f"{where}: cannot be read: {error.strerror}", hint="check its permissions") from error
 
