@@ -24,6 +24,9 @@ _PREFIX, _LOCK = "ncuroof-", ".ncuroof-lock"
 """Of folders, and the file in them that is locked: a folder without it is not ours, whatever its name."""
 
 _FILE_PREFIX, _FILE_SUFFIX = ".ncuroof-", ".part"
+_FIRST_OF_FILES = 3
+"""The descriptors before it are the standard streams."""
+
 _LOCKED_AFTER_S = 3.0
 """What is younger may belong to a process that is about to lock it."""
 
@@ -34,13 +37,24 @@ def temporary_folder() -> Iterator[Path]:
     for entry in _entries(Path(tempfile.gettempdir())):
         if entry.name.startswith(_PREFIX) and entry.is_dir(follow_symlinks=False):
             _remove_if_left_over(Path(entry.path, _LOCK), entry.path)
-    with (
-        tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as name,
-        contextlib.ExitStack() as held,
-    ):
-        lock = held.enter_context(Path(name, _LOCK).open("wb"))
-        _lock(lock.fileno())
+    with tempfile.TemporaryDirectory(prefix=_PREFIX, ignore_cleanup_errors=True) as name, _held(Path(name, _LOCK)):
         yield Path(name)
+
+
+@contextlib.contextmanager
+def _held(path: Path) -> Iterator[None]:
+    """Create a file and hold its lock; never as a standard stream that is closed, into which a program would print."""
+    path.touch()
+    if fcntl is None:
+        yield
+        return
+    with path.open("rb") as file:
+        handle = fcntl.fcntl(file.fileno(), fcntl.F_DUPFD_CLOEXEC, _FIRST_OF_FILES)
+    try:
+        _lock(handle)
+        yield
+    finally:
+        os.close(handle)
 
 
 def write_at_once(path: Path, content: bytes) -> None:
