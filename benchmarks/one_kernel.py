@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
-import shutil
 import subprocess
 import sys
 from functools import partial
 from pathlib import Path
 
-from benchmarks.reports import REPORT, write_full_set
-from benchmarks.timing import Spread, ncu, print_table, raw_csv, run, side_by_side, spread
+from benchmarks.reports import write_full_set, write_recorded
+from benchmarks.timing import Spread, cpu_spread, ncu, print_table, raw_csv, run, side_by_side, spread
 from ncuroof.ingest import open_report
 from ncuroof.metrics import selection
 
 GOAL_SECONDS = 0.6
+_NCU = "ncu --page raw --csv"
 
 
 def benchmark(folder: Path, rounds: int) -> None:
@@ -22,8 +23,10 @@ def benchmark(folder: Path, rounds: int) -> None:
     one = write_full_set(folder / "one.ncu-rep", 1)
     print(f"One kernel of a full set, whole processes, {rounds} rounds; the goal for the summary is {GOAL_SECONDS} s\n")
     _processes(one, rounds)
-    print("The committed report of 17 kernels\n")
-    _processes(Path(shutil.copy(REPORT, folder)), rounds)
+    for recorded in write_recorded(folder):
+        n_kernels = open_report(recorded, selection=selection()).workloads.height
+        print(f"{recorded.stem}, recorded on an H200: {n_kernels} launches, {recorded.stat().st_size / 1e6:.2g} MB\n")
+        _processes(recorded, rounds)
     print("One kernel, stage by stage\n")
     _stages(one, rounds)
 
@@ -35,21 +38,27 @@ def _processes(report: Path, rounds: int) -> None:
     commands = {
         "ncuroof: summary": [*python, "ncuroof", "report", report, "-o", "-"],
         "ncuroof: summary and page": [*python, "ncuroof", "report", report, "--force"],
+        "ncuroof: JSON document": [*python, "ncuroof", "report", report, "-o", "-", "--format", "json"],
+        "ncuroof: --help": [*python, "ncuroof", "report", "--help"],
         "bare interpreter (python -c pass)": [sys.executable, "-c", "pass"],
         "import polars": [sys.executable, "-c", "import polars"],
-        "NVIDIA's module, same counters": [*python, "benchmarks.programs", "module_same", report, counters],
     }
+    if importlib.util.find_spec("ncu_report") is not None:
+        commands["NVIDIA's module, same counters"] = [*python, "benchmarks.programs", "module_same", report, counters]
     tool = ncu()
     if tool is not None:
-        commands["ncu --page raw --csv"] = raw_csv(tool, report)
+        commands[_NCU] = raw_csv(tool, report)
     runs = side_by_side({name: partial(run, command) for name, command in commands.items()}, rounds)
-    ours = spread(runs["ncuroof: summary"]).median
+    base = "ncuroof: summary" if tool is None else _NCU
+    of, of_processor = spread(runs[base]).median, cpu_spread(runs[base]).median
     rows = []
     for name, done in runs.items():
-        took = spread(done)
+        took, worked = spread(done), cpu_spread(done)
         memory = max(one.peak_bytes for one in done) / 1e6
-        rows.append([name, str(took), f"{took.median / ours:.2f}", f"{memory:.0f} MB"])
-    print_table(["process", "median (min–max)", "of the summary", "peak memory"], rows)
+        ratios = f"{took.median / of:.2f}", f"{worked.median / of_processor:.2f}"
+        rows.append([name, str(took), ratios[0], str(worked), ratios[1], f"{memory:.0f} MB"])
+    header = ["process", "median (min–max)", f"of {base}", "processor", f"of {base}", "peak memory"]
+    print_table(header, rows)
     if tool is None:
         print("ncu is not installed: its row is left out\n")
 

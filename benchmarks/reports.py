@@ -4,23 +4,41 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import cycle, islice
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from ncuroof.ingest.framing import walk
+from ncuroof.ingest.report_files import report_content
 from tests.support.constructed_counters import kernel
 from tests.support.demo import PLANTED, REPORT
 from tests.support.report_writer import Instances, Kernel, Metric, Session, write_report
 
-if TYPE_CHECKING:
-    from pathlib import Path
+__all__ = ["REPORT", "write_full_set", "write_recorded"]
 
-__all__ = ["REPORT", "write_full_set"]
+FIXTURES = Path(__file__).resolve().parents[1] / "fixtures"
+
+_RECORDED = (
+    "fp32_chain.quick",
+    "gemm_bf16_8192.roofline",
+    "spills-to-atomics_spread.full",
+    "train_transformer.roofline",
+)
+"""Recordings on an H200 in `fixtures/`: 1, 1, 18 and 321 launches."""
 
 _N_COUNTERS, _N_WITH_INSTANCES, _N_INSTANCES = 600, 80, 20
 """A recorded `--set full` has about 1100 counters per kernel, about 80 of them with 1600 instance values in all. The constructed
 kernels have the 424 counters that ncuroof may need; these are the others, which every reader has to skip."""
 
 _LENGTH_PREFIX_BYTES = 4
+
+
+def write_recorded(folder: Path) -> list[Path]:
+    """Decompress recordings, which older versions of ncu read only so, into a folder, and return their paths."""
+    paths = []
+    for name in _RECORDED:
+        content, _ = report_content(FIXTURES / "h200" / f"{name}.ncu-repz")
+        paths.append(folder / f"{name}.ncu-rep")
+        paths[-1].write_bytes(content)
+    return paths
 
 
 def write_full_set(path: Path, n_kernels: int) -> Path:

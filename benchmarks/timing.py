@@ -75,6 +75,11 @@ def spread(runs: Sequence[Run]) -> Spread:
     return Spread.of([one.seconds for one in runs])
 
 
+def cpu_spread(runs: Sequence[Run]) -> Spread:
+    """Return how long processors worked for the runs, which a busy machine changes less."""
+    return Spread.of([one.cpu_seconds for one in runs])
+
+
 @cache
 def ncu() -> Path | None:
     """Return the path of ncu: from NCUROOF_NCU, PATH, or the cache folder; None if there is none."""

@@ -250,55 +250,49 @@ def label(name: str | None) -> str:
     return " ".join(word.upper() if word in _ABBREVIATIONS else word for word in words)
 
 
-def _visible(code: int) -> str:
-    """Return a character as JSON escapes it: one beyond U+FFFF as two surrogates."""
-    units = chr(code).encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
-
-
-_CONTROLS = (
-    *range(0x20),
-    *range(0x7F, 0xA0),
-    0xAD,
-    0x61C,
-    0x115F,
-    0x1160,
-    0x17B4,
-    0x17B5,
-    *range(0x180B, 0x1810),
-    0x200B,
-    0x200E,
-    0x200F,
-    *range(0x2028, 0x202F),
-    *range(0x2060, 0x2070),
-    0x3164,
-    *range(0xD800, 0xE000),
-    0xFEFF,
-    0xFFA0,
-    *range(0xFFF9, 0xFFFC),
-    0xFFFE,
-    0xFFFF,
-    *range(0xE0000, 0xE0200),
+_CONTROL = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\xad\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    r"\ud800-\udfff\ufeff\uffa0\ufff9-\ufffb\ufffe\uffff\U000e0000-\U000e01ff]"
 )
 """Controls, and characters that take no space or change the direction of writing: joiners and
 selectors stay, which emoji and some scripts need.
 
-Those from U+E0000 on can hide a whole text in another (Unicode Standard, chapter 23.9: tag characters).
+Those from U+E0000 on can hide a whole text in another (Unicode Standard, chapter 23.9: tag characters). Ranges: one by one, each
+character of a text would be compared with all of them.
 """
 
-_CONTROL = re.compile(f"[{re.escape(''.join(map(chr, _CONTROLS)))}]")
-_VISIBLE_BY_CONTROL: Mapping[int, str] = {code: _visible(code) for code in _CONTROLS} | {9: " ", 10: " ", 13: " "}
+
+def _visible(found: re.Match[str]) -> str:
+    """Return a character as JSON escapes it, one beyond U+FFFF as two surrogates; of tabs and line breaks, a space."""
+    if found[0] in "\t\r\n":
+        return " "
+    units = found[0].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[place : place + 4]}" for place in range(0, len(units), 4))
+
+
+_COMMAND_ANYWHERE = re.compile(r"##((?:vso)?\[)")
+_COMMAND_AT_START = re.compile(r"^([^\S\n]*)::", re.MULTILINE)
+"""Source: GitHub's runner, ActionCommand.cs (TryParse and TryParseV2); Azure Pipelines, "Logging commands"."""
 
 
 def printable(text: str) -> str:
     r"""Return text of a report with every control character made visible.
 
     Terminal escapes, invisible characters, those that change the writing direction, and lone surrogates (which UTF-8 cannot encode)
-    become `\u…`; tabs and line breaks become spaces. Everything else is kept.
+    become `\u…`; tabs and line breaks become spaces. So does the second sign of "##[" and "##vso[", which programs that build and
+    test software obey anywhere in a line. Everything else is kept.
     """
-    if (text.isascii() and text.isprintable()) or _CONTROL.search(text) is None:  # translating takes ten times as long
-        return text
-    return text.translate(_VISIBLE_BY_CONTROL)
+    if "##" in text:
+        text = _COMMAND_ANYWHERE.sub(r"#\\u0023\1", text)
+    return text if text.isascii() and text.isprintable() else _CONTROL.sub(_visible, text)
+
+
+def inert(lines: str) -> str:
+    r"""Return finished lines of text of which none begins with "::", which GitHub Actions obeys there: `\u003a:` instead.
+
+    Names of C++ hold it everywhere else. It is for text whose line breaks are known.
+    """
+    return _COMMAND_AT_START.sub(r"\1\\u003a:", lines) if "::" in lines else lines
 
 
 def kernel_name(kernel: Mapping[str, Any], n_characters: int | None = None) -> str:

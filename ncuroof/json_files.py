@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ncuroof.errors import NcuroofError, complaint, found_json
+from ncuroof.regular_files import head, oddity
 
 MALFORMED = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
 """What reading the content of a document that does not follow its schema raises."""
@@ -37,21 +38,23 @@ def read_document(
 
     Raises:
         OSError: the file cannot be read.
-        NcuroofError: an `error`: it is too large, not JSON, of another schema, or damaged.
+        NcuroofError: an `error`: it is no regular file, too large, not JSON, of another schema, or damaged.
     """
-    with path.open("rb") as file:
-        raw = file.read(_MOST_MIB * 2**20 + 1)
+    found = oddity(path.stat())
+    if found is not None:
+        raise error(f"{path}: expected {what}, found {found}", hint=hint)
+    raw = head(path, _MOST_MIB * 2**20 + 1)
     if len(raw) > _MOST_MIB * 2**20:
         raise error(f"{path}: expected {what} of at most {_MOST_MIB} MiB, found a larger file", hint=hint)
     try:
         content = json.loads(raw)
-    except (ValueError, RecursionError) as found:
-        raise error(f"{path}: expected {what}, found a file that is not JSON", hint=hint) from found
+    except (ValueError, RecursionError) as wrong:
+        raise error(f"{path}: expected {what}, found a file that is not JSON", hint=hint) from wrong
     if not isinstance(content, dict) or "schema" not in content:
         raise error(f"{path}: expected {what}, found {found_json(content)}", hint=hint)
     if (other := content.pop("schema")) != schema:
         raise error(f"{path}: expected schema {schema}, found {other}", hint=hint)
     try:
         return parse(content)
-    except MALFORMED as found:
-        raise error(f"{path}: the file is damaged: {complaint(found)}", hint=hint) from found
+    except MALFORMED as wrong:
+        raise error(f"{path}: the file is damaged: {complaint(wrong)}", hint=hint) from wrong

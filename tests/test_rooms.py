@@ -27,7 +27,10 @@ FOLDERS = {
 }
 """Folders of a room, in the same way: a folder may import those before it, and what lies beside them."""
 
-WORDS = {"errors", "enums", "formatting", "tables", "resources", "json_files", "_version"}
+WORDS = {
+    "errors", "enums", "formatting", "tables", "resources", "json_files", "regular_files", "temporary_files", "interrupts",
+    "_version",
+}  # fmt: skip
 EDGE = {"cli", "agent", "batch", "torch", "testing", "collect"}
 """Outside the flow: the command line, the server for agents, tasks on many files, what runs with PyTorch, in tests, recordings."""
 

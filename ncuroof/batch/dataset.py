@@ -15,6 +15,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ import polars as pl
 
 from ncuroof.errors import DatasetError, MissingExtraError, ReportNotFoundError
 from ncuroof.fleet import FLEET, FLEET_FAILURES, SCHEMA
+from ncuroof.temporary_files import remove_left_over, write_at_once
 
 _MARK = "ncuroof.json"
 _KERNELS, _FAILURES = "kernels", "failures"
@@ -37,6 +39,8 @@ _WHOLE_OR_NOT_AT_ALL = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az
 
 _READ_BY_POLARS = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "adl"})
 """Stores that polars reads directly, so that it fetches only the parts of files that a query needs."""
+
+_LOCAL = frozenset({"", "file", "local"})
 
 SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
 """Suffixes of reports in a folder; a file that is named explicitly may have any name."""
@@ -77,7 +81,7 @@ class Dataset:
         return _protocol(self.location) == "memory"
 
     def prepare(self) -> None:
-        """Create the dataset if it does not exist.
+        """Create the dataset if it does not exist, and remove what writers that were killed left half-written.
 
         Raises:
             DatasetError: the location holds something else, or cannot be written to.
@@ -94,6 +98,10 @@ class Dataset:
                     hint="name a new folder with -o",
                 )
             self._put(_MARK, json.dumps({"schema": SCHEMA}).encode() + b"\n")
+        if _protocol(self.location) in _LOCAL:
+            _, root = self._open()
+            for folder, _, _ in os.walk(root):
+                remove_left_over(Path(folder))
 
     def check(self) -> None:
         """Check that there is a dataset of this schema.
@@ -176,7 +184,7 @@ class Dataset:
         sources: list[Any] = paths
         if protocol in _READ_BY_POLARS:
             sources = [fs.unstrip_protocol(path) for path in paths]
-        elif protocol not in {"", "file", "local"}:
+        elif protocol not in _LOCAL:
             sources = [io.BytesIO(fs.cat_file(path)) for path in paths]
         return pl.scan_parquet(
             sources,
@@ -219,12 +227,12 @@ class Dataset:
                 return
             folder = target.rpartition("/")[0]
             fs.makedirs(folder, exist_ok=True)
+            if _protocol(self.location) in _LOCAL:
+                write_at_once(Path(target), content)
+                return
             temporary = f"{folder}/.{uuid.uuid4().hex}.part"
             fs.pipe_file(temporary, content)
-            if _protocol(self.location) in {"", "file", "local"}:
-                Path(temporary).replace(target)
-            else:
-                fs.mv(temporary, target)
+            fs.mv(temporary, target)
         except OSError as error:
             raise DatasetError(
                 f"{target}: cannot be written: {error.strerror or error}", hint="choose another place with -o"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
@@ -29,6 +28,7 @@ from ncuroof.ingest.many_reports import workers_start
 from ncuroof.ingest.report_files import require_report
 from ncuroof.reading import Reports, read
 from ncuroof.sidecars.counts import counts_path
+from ncuroof.temporary_files import temporary_folder
 
 _CHUNK_BYTES = 1 << 20
 _MOST_REPORTS, _LEAST_TASKS = 8, 4
@@ -102,14 +102,37 @@ def ingest(
     dataset.prepare()
     task = Task(dataset, dict(labels), again, uuid.uuid4().hex)
     outcomes = []
-    with connected(workers) as client:
-        for outcome in _done(client, locations, task):
-            if outcome.status == "failed":
-                dataset.put_failure(_failure(outcome))
-            outcomes.append(outcome)
-            progress(outcome)
+    for outcome in _outcomes(locations, task, workers):
+        if outcome.status == "failed":
+            dataset.put_failure(_failure(outcome))
+        outcomes.append(outcome)
+        progress(outcome)
     dataset.forget_failures([readable(outcome.location) for outcome in outcomes if outcome.status != "failed"])
     return outcomes
+
+
+def _outcomes(locations: Sequence[str], task: Task, workers: Workers) -> Iterator[Outcome]:
+    """Yield the outcome of each report; what is no file is refused before workers start, where they see the same files."""
+    left = list(locations)
+    if workers.scheduler is None:
+        refused = {location: outcome for location in left if (outcome := _refused(location)) is not None}
+        yield from refused.values()
+        left = [location for location in left if location not in refused]
+    if left:
+        with connected(workers) as client:
+            yield from _done(client, left, task)
+
+
+def _refused(location: str) -> Outcome | None:
+    """Return the outcome of a local path that is no report by its kind, size and first bytes; None if it may become one."""
+    try:
+        if "://" not in location:
+            require_report(Path(location))
+    except ReportNotFoundError:
+        return None
+    except NcuroofError as error:
+        return _failed(location, None, error)
+    return None
 
 
 def ingest_some(locations: Sequence[str], task: Task) -> list[Outcome]:
@@ -200,8 +223,8 @@ def _local(location: str) -> Iterator[Path]:
         yield Path(location)
         return
     fs, path = file_system(location)
-    with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder:
-        local = Path(folder) / Path(path).name
+    with temporary_folder() as folder:
+        local = folder / Path(path).name
         counts = counts_path(local)
         beside = path.removesuffix(local.name) + counts.name
         try:
@@ -294,13 +317,16 @@ def connected(workers: Workers) -> Iterator[Any]:
         MissingExtraError: Dask is not installed.
     """
     try:
-        import distributed  # noqa: PLC0415  slow to import, and an optional dependency
+        import dask  # noqa: PLC0415  slow to import, and an optional dependency
+        import distributed  # noqa: PLC0415
     except ImportError as error:
         raise MissingExtraError(f"ingest needs Dask: {error}", hint="pip install 'ncuroof[fleet]'") from error
     # A lost worker does not concern the user: its tasks are run again.
     logging.getLogger("distributed.client").setLevel(logging.ERROR)
     if workers.scheduler is None:
         with contextlib.ExitStack() as ending:
+            scratch = ending.enter_context(temporary_folder())
+            ending.enter_context(dask.config.set({"temporary-directory": str(scratch)}))
             with workers_start():
                 cluster = ending.enter_context(_cluster(workers))
                 client = ending.enter_context(distributed.Client(cluster, set_as_default=False))

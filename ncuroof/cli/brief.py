@@ -6,13 +6,14 @@ from pathlib import Path
 
 import click
 
-from ncuroof import read
 from ncuroof.cli.inputs import files_of
 from ncuroof.cli.options import FileToRead, common, either
 from ncuroof.cli.outputs import Outputs, warn, written_as
 from ncuroof.cli.streams import reading_progress
-from ncuroof.ingest import available_cores
-from ncuroof.present.brief import BRIEF_FORMATS, BUDGET_BYTES, LEAST_BUDGET_BYTES, brief_text
+from ncuroof.regular_files import require_existing
+
+BRIEF_FORMATS, BUDGET_BYTES, LEAST_BUDGET_BYTES = ("json", "md"), 4096, 1024
+"""Those of `ncuroof.present.brief`, which loads polars: --help does not need it."""
 
 
 @click.command()
@@ -44,6 +45,11 @@ def brief(outputs: Outputs, *, reports: tuple[Path, ...], wanted: tuple[str, ...
     """
     if len(wanted) > 1 and any(map(str.isdecimal, wanted)):
         raise click.UsageError("-k takes one id, and describes one kernel: run the command once for each")
+    require_existing(reports)
+    from ncuroof import read  # noqa: PLC0415  loads polars, which --help and usage errors do not need
+    from ncuroof.ingest import available_cores  # noqa: PLC0415
+    from ncuroof.present.brief import brief_text  # noqa: PLC0415
+
     kernel = either(wanted)
     files = files_of(reports)
     outputs.check(files)

@@ -9,7 +9,6 @@ import click
 from ncuroof.cli.options import FileOrFolder, common, say
 from ncuroof.cli.streams import echo
 from ncuroof.errors import CalibrationError, MissingExtraError
-from ncuroof.present.output import check_place, write_whole
 
 
 @click.command()
@@ -40,6 +39,8 @@ def calibrate(
     ncuroof report --calibration FILE draws these roofs and shows how close launches come to them: in the summary for the
     run, on the page and in JSON for each kernel.
     """
+    from ncuroof.present.output import check_place, write_whole  # noqa: PLC0415  loads polars, which --help does not need
+
     check_place(output, force=force)
     try:
         import torch  # noqa: PLC0415  an optional dependency, and slow to import

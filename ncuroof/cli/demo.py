@@ -7,14 +7,11 @@ from pathlib import Path
 
 import click
 
-from ncuroof import read
 from ncuroof.cli.options import FileOrFolder, common
 from ncuroof.cli.outputs import open_page, opened, show_summary, warn
 from ncuroof.cli.streams import echo, files_hold_result
 from ncuroof.errors import OutputError
 from ncuroof.formatting import printable
-from ncuroof.present import write
-from ncuroof.present.output import page_beside
 from ncuroof.resources import folder as packaged
 
 _REPORT = "train_transformer.roofline.ncu-repz"
@@ -32,6 +29,10 @@ def demo(*, folder: Path, force: bool, is_opened: bool, quiet: bool, no_color: b
     """
     if not folder.is_dir():
         raise OutputError(f"{folder}: no such folder", hint=f"create it: mkdir -p {shlex.quote(str(folder))}")
+    from ncuroof import read  # noqa: PLC0415  loads polars, which --help does not need
+    from ncuroof.present import write  # noqa: PLC0415
+    from ncuroof.present.output import page_beside  # noqa: PLC0415
+
     found = read(packaged("demo") / _REPORT)
     analysis = found.analyse()
     if not quiet:

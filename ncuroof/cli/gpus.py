@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from ncuroof.cli.options import common, gpus_begun, wants_color
-from ncuroof.roofline import load_profiles, profile_by_name
 
 
 @click.command()
@@ -13,7 +12,8 @@ from ncuroof.roofline import load_profiles, profile_by_name
 @common("no_color")
 def gpus(*, name: str | None, no_color: bool) -> None:
     """List the GPUs whose data sheets ncuroof knows, or show everything about the GPU called NAME."""
-    from ncuroof.present.texts.hardware import print_profile, print_profiles  # noqa: PLC0415
+    from ncuroof.present.texts.hardware import print_profile, print_profiles  # noqa: PLC0415  loads polars
+    from ncuroof.roofline import load_profiles, profile_by_name  # noqa: PLC0415
 
     color = wants_color(no_color=no_color)
     if name is None:

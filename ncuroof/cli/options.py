@@ -16,7 +16,6 @@ import click
 from ncuroof.cli.streams import echo
 from ncuroof.errors import OutputError
 from ncuroof.formatting import printable
-from ncuroof.sidecars.counts import counts_path
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -92,6 +91,8 @@ def keep_inputs(outputs: Iterable[str | Path | None], inputs: Iterable[Path]) ->
     Raises:
         OutputError: an output is an input; nothing has been written.
     """
+    from ncuroof.sidecars.counts import counts_path  # noqa: PLC0415  --help and usage errors need no file
+
     read = [path for named in inputs if named.name for path in (named, counts_path(named))]
     for output in (Path(name) for name in outputs if name not in (None, STANDARD_OUTPUT)):
         if any(_is_same_or_within(output, path) for path in read):

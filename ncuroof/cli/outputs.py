@@ -16,16 +16,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ncuroof.analysis import Analysis
 from ncuroof.cli.options import STANDARD_OUTPUT, FileToWrite, keep_inputs, say, wants_color
 from ncuroof.cli.streams import check_standard_output, echo
 from ncuroof.errors import OutputError
-from ncuroof.formatting import printable
-from ncuroof.present import write
-from ncuroof.reading import Reports
+from ncuroof.formatting import inert, printable
 
 if TYPE_CHECKING:
+    from ncuroof.analysis import Analysis
     from ncuroof.present.texts.terminal import View
+    from ncuroof.reading import Reports
 
 _TEXT, _BINARY, _PAGE = "term", "parquet", "html"
 
@@ -77,7 +76,7 @@ class Outputs:
         from ncuroof.present.output import write_whole  # noqa: PLC0415  loads polars, which --help does not need
 
         for path, form in self.files:
-            write_whole(path, _encoded(render(form)), force=self.force)
+            write_whole(path, _encoded(render(form), form), force=self.force)
         self.show(render)
 
     def show(self, render: Callable[[str], str | bytes], show_text: Callable[[], object] | None = None) -> None:
@@ -91,15 +90,17 @@ class Outputs:
             return
         check_standard_output("Parquet" if self.printed == _BINARY else None, hint="name a file with -o FILE")
         if self.printed != _TEXT:
-            echo(_encoded(render(self.printed)), nl=False)
+            echo(_encoded(render(self.printed), self.printed), nl=False)
         elif show_text is not None:
             show_text()
         else:
-            echo(render(_TEXT), nl=False)
+            echo(_encoded(render(_TEXT), _TEXT).decode(), nl=False)
 
 
-def _encoded(result: str | bytes) -> bytes:
-    return result.encode() if isinstance(result, str) else result
+def _encoded(result: str | bytes, form: str) -> bytes:
+    if isinstance(result, bytes):
+        return result
+    return (inert(result) if form == _TEXT else result).encode()
 
 
 def written_as(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -138,9 +139,11 @@ def _chosen(names: Sequence[Path | str], form: str | None, formats: Sequence[str
         OutputFormatError: a suffix stands for no format, or for one that the command does not write.
         UsageError: --format applies to no output.
     """
-    from ncuroof.present.output_formats import format_of  # noqa: PLC0415  loads polars, which --help does not need
+    files: tuple[tuple[Path, str], ...] = ()
+    if named := [path for path in names if isinstance(path, Path)]:
+        from ncuroof.present.output_formats import format_of  # noqa: PLC0415  loads polars, which usage errors do not need
 
-    files = tuple((path, format_of(path, formats, form)) for path in names if isinstance(path, Path))
+        files = tuple((path, format_of(path, formats, form)) for path in named)
     is_printed = not names or STANDARD_OUTPUT in names
     by_default = _TEXT if _TEXT in formats else formats[0]
     if form is not None and not is_printed and form not in {each for _, each in files}:
@@ -176,6 +179,8 @@ def write_page(analysis: Analysis, page: Path, *, force: bool) -> None:
     Raises:
         OutputError: the page cannot be written, or would replace a file that ncuroof did not write.
     """
+    from ncuroof.present.output_formats import write  # noqa: PLC0415
+
     try:
         write(analysis, page, "html", force=force)
     except OutputError as error:

@@ -35,7 +35,6 @@ from ncuroof.cli.recorded import (
 from ncuroof.collect.doctor import this_machine
 from ncuroof.collect.plan import plan_collection
 from ncuroof.collect.preflight import preflight
-from ncuroof.collect.processes import interrupted_by_signals
 from ncuroof.collect.programs import NamedPython, Program, find_program, python_named_in, python_of_scripts
 from ncuroof.collect.recording import Recorder
 from ncuroof.collect.report_paths import free_report, report_named
@@ -197,7 +196,7 @@ def profile(*, words: tuple[str, ...], quiet: bool, verbose: bool, no_color: boo
         _show_plan(recorder, counts_first=recorder.counts_first)
         _print_commands(recorder)
         return 0
-    with interrupted_by_signals(), in_a_place_of_its_own(recorder, asked["output"]) as placed:
+    with in_a_place_of_its_own(recorder, asked["output"]) as placed:
         _show_plan(placed, counts_first=placed.counts_first)
         preflight(placed, this_machine())
         if not asked["record_only"]:

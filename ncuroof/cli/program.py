@@ -20,6 +20,7 @@ from ncuroof.cli.options import EXIT_INTERRUPTED, common, say
 from ncuroof.cli.streams import ClosedOutput, echo, refuse_where_closed, replace_what_cannot_be_encoded
 from ncuroof.errors import NcuroofError
 from ncuroof.formatting import printable
+from ncuroof.interrupts import interrupted_by_signals
 
 _N_OBJECTS_BETWEEN_SEARCHES = 100_000
 
@@ -143,8 +144,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         refuse_where_closed()
         replace_what_cannot_be_encoded()
         words = None if arguments is None else list(arguments)
-        status = program.main(args=words, prog_name="ncuroof", standalone_mode=False)
-        sys.stdout.flush()
+        with interrupted_by_signals():
+            status = program.main(args=words, prog_name="ncuroof", standalone_mode=False)
+            sys.stdout.flush()
         if isinstance(status, int) and status:
             sys.exit(status)
     except NcuroofError as error:

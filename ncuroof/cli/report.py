@@ -9,25 +9,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ncuroof import read
-from ncuroof.analysis import Analysis
 from ncuroof.cli.inputs import files_of
 from ncuroof.cli.options import STANDARD_INPUT, FileToRead, common, either, keep_inputs, say, wants_color
 from ncuroof.cli.outputs import Outputs, open_page, opened, page_to_open, show_summary, warn, write_page, written_as
 from ncuroof.cli.streams import echo, files_hold_result, reading_progress
 from ncuroof.formatting import counted, printable
-from ncuroof.ingest import READERS, ReaderName, available_cores
-from ncuroof.present import FORMATS, render, write
-from ncuroof.present.output import page_beside
-from ncuroof.present.texts.terminal import View
-from ncuroof.reading import Reports
-from ncuroof.roofline.roof_shares import by_device
+from ncuroof.regular_files import require_existing
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from ncuroof.analysis import Analysis
+    from ncuroof.ingest import ReaderName
+    from ncuroof.present.texts.terminal import View
+    from ncuroof.reading import Reports
     from ncuroof.sidecars.calibration import Calibration
 
+
+FORMATS = ("html", "json", "md", "csv", "parquet", "term", "sarif")
+READERS = ("auto", "native", "nvidia")
+"""Those of `ncuroof.present` and `ncuroof.ingest`, which load polars: --help does not need it."""
 
 _N_KERNELS = 10
 """Kernels in the table where --kernels does not say how many."""
@@ -150,6 +151,13 @@ def report(  # noqa: PLR0913  an argument per option
     standard input. Without options: the answer on the terminal (-v: all of it, with every detail), and an HTML page beside the
     first report. With -k, --nvtx or --launch-…: the same of some launches, each judged as in the whole run.
     """
+    require_existing(reports)
+    from ncuroof import read  # noqa: PLC0415  loads polars, which --help and usage errors do not need
+    from ncuroof.ingest import available_cores  # noqa: PLC0415
+    from ncuroof.present import render, write  # noqa: PLC0415
+    from ncuroof.present.output import page_beside  # noqa: PLC0415
+    from ncuroof.present.texts.terminal import View  # noqa: PLC0415
+
     files, nvtx = files_of(reports), either(ranges)
     is_part = bool(chosen) or nvtx is not None or skip > 0 or count is not None
     page = None if reports[0] == STANDARD_INPUT else page_beside(files[0], is_part=is_part)
@@ -224,6 +232,8 @@ def numbered(chosen: Sequence[str], analysis: Analysis) -> list[str | int] | Non
 
 def _warn_of_unused(paths: Sequence[Path], calibrations: Sequence[Calibration], devices: pl.DataFrame) -> None:
     """Warn about calibrations whose roofs are not used: those of GPUs in no report, and further ones of the same GPU."""
+    from ncuroof.roofline.roof_shares import by_device  # noqa: PLC0415  as above
+
     used = [each for each in by_device(calibrations, devices).values() if each is not None]
     for path, calibration in zip(paths, calibrations, strict=True):
         if any(calibration is each for each in used):

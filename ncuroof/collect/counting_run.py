@@ -10,7 +10,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -39,6 +38,7 @@ from ncuroof.sidecars.counts import Counts
 from ncuroof.sidecars.traces.nsight_systems import read_nsys_trace
 from ncuroof.sidecars.traces.read import counts_of
 from ncuroof.sidecars.traces.torch_profiler import timeline_of, trace_events
+from ncuroof.temporary_files import temporary_folder
 
 RUNNER = Path(__file__).parent / "runner" / "runner.py"
 RUNNER_FILES = (RUNNER, *map(RUNNER.with_name, ("hooks.py", "steps.py", "tools.py")))
@@ -115,8 +115,7 @@ class CountingRun:
             ProfilingError: the program failed, the steps were never reached, or counts are needed and no kernel was seen.
             CountsError: a trace is not as expected.
         """
-        with tempfile.TemporaryDirectory(prefix="ncuroof-") as name:
-            folder = Path(name)
+        with temporary_folder() as folder:
             words = self.command(folder)
             self.say("counting run: the program runs once without ncu")
             return self._torch_counts(words, folder) if self._is_script else self._nsys_counts(words, folder)

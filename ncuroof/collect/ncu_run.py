@@ -14,7 +14,6 @@ import re
 import selectors
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,6 +22,7 @@ from types import MappingProxyType
 
 from ncuroof.collect.processes import forwarding_signals, started, write_all
 from ncuroof.collect.progress import Progress, ProgressReader, StatusLine, progress_text, terminal_width
+from ncuroof.temporary_files import temporary_folder
 
 _POLL_S = 0.1
 _STDOUT, _STDERR = 1, 2
@@ -121,8 +121,8 @@ def run_ncu(
     Raises:
         NcuNotFoundError: ncu, or the launcher that starts it, cannot be run.
     """
-    with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder, contextlib.ExitStack() as stack:
-        log = Path(folder) / "ncu.log"
+    with temporary_folder() as folder, contextlib.ExitStack() as stack:
+        log = folder / "ncu.log"
         words = command(str(log) if logs_to_file else None)
         streams, ends = _open_streams(stack, has_progress=not logs_to_file)
         try:

@@ -7,7 +7,6 @@ import os
 import shlex
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from ncuroof.collect.programs import Program, is_python
 from ncuroof.collect.recording import Recorder
 from ncuroof.collect.request import Steps
 from ncuroof.errors import ProfileRequestError, ProfilingError
+from ncuroof.temporary_files import temporary_folder
 
 _PATIENCE_S = 60.0
 _MOST_NAMED = 8
@@ -124,10 +124,10 @@ def _ask_ncu(recorder: Recorder) -> None:
     nothing = shutil.which("true")
     if nothing is None:
         return
-    with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder:
+    with temporary_folder() as folder:
         is_once = recorder.request.per_shape is not False
         command = ncu_command(
-            replace(recorder.request, report=Path(folder) / "nothing.ncu-rep"),
+            replace(recorder.request, report=folder / "nothing.ncu-rep"),
             recorder.plan,
             Program((), (nothing,), None, None),
             recorder.settings,

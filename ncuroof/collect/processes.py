@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
-import math
 import os
 import signal
 import socket
@@ -18,11 +17,11 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import IO
 
 from ncuroof.errors import NcuNotFoundError
+from ncuroof.interrupts import interrupted_by_signals
 
 _STDIN = 0
 _CHUNK = 65536
@@ -35,12 +34,6 @@ _AT_ONCE = 2
 
 _kept: list[_File | _Pipe] = []
 """Standard input while it is kept; at most one. Global because standard input is the process's."""
-
-_ENDINGS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""From a batch system that ends a job, and from a terminal that is closed."""
-
-_ONE_SIGNAL_S = 1.0
-"""Signals closer together count as one: `timeout` and batch systems signal the process, and then its whole group."""
 
 
 @contextlib.contextmanager
@@ -197,38 +190,6 @@ def write_all(descriptor: int, output: bytes) -> None:
     view = memoryview(output)
     while view:
         view = view[os.write(descriptor, view) :]
-
-
-@contextlib.contextmanager
-def interrupted_by_signals(tell: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Raise KeyboardInterrupt on SIGTERM and SIGHUP, unless they are ignored, as under nohup.
-
-    Args:
-        tell: called before the exception is raised.
-    """
-    interrupted_s = -math.inf
-
-    def interrupt(*_: object) -> None:
-        nonlocal interrupted_s
-        now_s = time.monotonic()
-        if now_s - interrupted_s < _ONE_SIGNAL_S:
-            return
-        interrupted_s = now_s
-        tell()
-        raise KeyboardInterrupt
-
-    before = {number: signal.getsignal(number) for number in _ENDINGS}
-    taken = [number for number, handler in before.items() if handler not in (signal.SIG_IGN, None)]
-    try:
-        for number in taken:
-            signal.signal(number, interrupt)
-    except ValueError:  # not the main thread
-        taken = []
-    try:
-        yield
-    finally:
-        for number in taken:
-            signal.signal(number, before[number])
 
 
 def forwarding_signals(process: subprocess.Popen[bytes]) -> contextlib.AbstractContextManager[None]:

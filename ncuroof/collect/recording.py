@@ -6,7 +6,6 @@ A report that is replaced is set aside until the new one is complete.
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +26,7 @@ from ncuroof.ncu import machine
 from ncuroof.ncu.settings import Settings, Version, known_failure
 from ncuroof.sidecars.counts import Counts, counts_json, counts_path, together
 from ncuroof.sidecars.traces.read import read_trace
+from ncuroof.temporary_files import temporary_folder
 
 _ERROR = "==ERROR=="
 _TAKEN = "report-exists"
@@ -176,8 +176,8 @@ class Recorder:
         by_rank = self.counting_run.count() if self.counts_first else {}
         counts = together(by_rank.values()) if by_rank else self.traced()
         selection = self.select(counts)
-        with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder:
-            status = Path(folder) / "status.jsonl"
+        with temporary_folder() as folder:
+            status = folder / "status.jsonl"
             outcome = run_ncu(
                 lambda log: self.command(selection, log=log, status=str(status)),
                 shows_progress=self.shows_progress,

@@ -62,13 +62,17 @@ def add_firing(quantities: pl.DataFrame, findings: Iterable[Finding]) -> pl.Data
     findings = tuple(findings)
     if _BESIDE not in quantities.columns:
         quantities = quantities.with_columns(pl.lit(None, pl.String).alias(_BESIDE))
-    fires = {finding.id: _fires(finding) for finding in findings}
+    # Columns of their own: findings share a few sets of verdicts.
+    applies = {(finding.verdicts, finding.removes_launch): finding for finding in findings}
+    places = {key: f"applies.{place}" for place, key in enumerate(applies)}
+    masks = quantities.with_columns(_applies(applies[key]).alias(name) for key, name in places.items())
+    fires = {each.id: _fires(each, pl.col(places[each.verdicts, each.removes_launch])) for each in findings}
     for finding in findings:
         if finding.instead_of and fires.keys() >= set(finding.instead_of):
             are_all = pl.all_horizontal(fires[name] for name in finding.instead_of)
             fires |= {name: fires[name] & ~are_all for name in finding.instead_of}
             fires[finding.id] |= are_all
-    return quantities.with_columns(expression.alias(f"fires.{name}") for name, expression in fires.items())
+    return quantities.hstack(masks.select(expression.alias(f"fires.{name}") for name, expression in fires.items()))
 
 
 def add_latency_limiter(judged: pl.DataFrame, rules: Rules) -> pl.DataFrame:
@@ -187,8 +191,8 @@ def _tell_most_worth(findings: pl.LazyFrame) -> pl.LazyFrame:
     )
 
 
-def _fires(finding: Finding) -> pl.Expr:
-    conditions = [_applies(finding), all_hold(finding.all_of, finding.any_of)]
+def _fires(finding: Finding, applies: pl.Expr) -> pl.Expr:
+    conditions = [applies, all_hold(finding.all_of, finding.any_of)]
     if finding.name_pattern is not None:
         conditions.append(matches(pl.col("name"), finding.name_pattern))
     if finding.excluded_name_pattern is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import takewhile
 
 import polars as pl
 
@@ -285,7 +286,7 @@ def break_down(kernels: pl.DataFrame, bounds: pl.DataFrame, weights: pl.DataFram
         .with_columns(
             pl.when(has_ranges).then(pl.col("nvtx").list.first()).alias("nvtx"),
             pl.when(has_ranges)
-            .then(pl.col("nvtx").list.head(_branching_depth(kernels)).list.join("/"))
+            .then(pl.col("nvtx").list.head(branching_depth(kernels["nvtx"])).list.join("/"))
             .alias("nvtx_branch"),
             pl.when(has_ranges).then(pl.col("nvtx").list.join("/")).alias("nvtx_path"),
             pl.col("duration_ns", "recoverable_ns") * pl.col("weight"),
@@ -294,14 +295,23 @@ def break_down(kernels: pl.DataFrame, bounds: pl.DataFrame, weights: pl.DataFram
     return pl.concat(_sums(launches, kind) for kind in BREAKDOWN_KINDS)
 
 
-def _branching_depth(kernels: pl.DataFrame) -> int:
+def branching_depth(nvtx: pl.Series) -> int:
     """Return how many of the outermost ranges to look at until launches differ: 1 if the outermost do; all if none do.
 
     A script's only outermost range (`step`) says nothing, and the ranges in it (`forward`, `backward`) say where its time goes.
+
+    Args:
+        nvtx: names of the ranges around each launch, from the outermost; launches in none are passed over.
     """
-    paths = kernels.filter(pl.col("nvtx").list.len() > 0)["nvtx"]
-    depths = range(1, max(map(len, paths), default=1) + 1)
-    return next((depth for depth in depths if paths.list.head(depth).n_unique() > 1), depths[-1])
+    paths = nvtx.filter(nvtx.list.len() > 0).unique().to_list()
+    if len(paths) < 2:
+        return max(map(len, paths), default=1)
+    first, *others = paths
+    return 1 + min(sum(1 for _ in takewhile(_are_equal, zip(first, other, strict=False))) for other in others)
+
+
+def _are_equal(pair: tuple[object, object]) -> bool:
+    return pair[0] == pair[1]
 
 
 def _sums(launches: pl.DataFrame, kind: str) -> pl.DataFrame:

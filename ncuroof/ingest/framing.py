@@ -163,6 +163,11 @@ def sniff(head: wire.Bytes) -> FileKind:
     return FileKind.TEXT if is_text else FileKind.UNKNOWN
 
 
+def may_be_report(head: wire.Bytes) -> bool:
+    """Return whether a file that begins so may be a report, stored or compressed, or what ncu printed of one."""
+    return sniff(head) in (FileKind.REPORT, FileKind.ZSTD, FileKind.TEXT)
+
+
 def walk(content: Content, *, where: str = "the file") -> Framing:
     """Return the blocks of a report; of the payloads only the length prefixes are read.
 

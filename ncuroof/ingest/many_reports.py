@@ -18,6 +18,7 @@ from typing import Any
 from ncuroof.ingest.raw_report import CounterSelection, RawReport
 from ncuroof.ingest.readers import ReaderName
 from ncuroof.ingest.report_files import open_report
+from ncuroof.interrupts import ENDINGS
 
 _MOST_PROCESSES = 61
 """Limit of Windows: WaitForMultipleObjects takes 64 handles, minus those that Python needs itself."""
@@ -107,14 +108,18 @@ def workers_start() -> Iterator[None]:
     """Block SIGINT for processes and threads that are started in this block; an interrupt meanwhile is raised at its end.
 
     A process inherits what is blocked, so that SIGINT cannot end it before its first line of Python, as it could if the process
-    ignored it by itself. A pool that is half started does not end cleanly either, hence the delay.
+    ignored it by itself. A pool that is half started does not end cleanly either, hence the delay, for other interrupts as well.
 
     Raises:
-        KeyboardInterrupt: SIGINT came during the block.
+        KeyboardInterrupt: an interrupt came during the block.
     """
     came: list[int] = []
+    before = {}
     try:
-        before = signal.signal(signal.SIGINT, lambda number, _: came.append(number))
+        for number in (signal.SIGINT, *ENDINGS):
+            if (handler := signal.getsignal(number)) not in (signal.SIG_IGN, signal.SIG_DFL, None):
+                signal.signal(number, lambda number, _: came.append(number))
+                before[number] = handler
     except ValueError:  # not the main thread, in which alone signals are handled
         yield
         return
@@ -122,7 +127,8 @@ def workers_start() -> Iterator[None]:
         with _blocked() if hasattr(signal, "pthread_sigmask") else contextlib.nullcontext():  # Windows lacks it
             yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     if came:
         raise KeyboardInterrupt
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from ncuroof.ingest.file_content import Content, copy_part
 from ncuroof.ingest.framing import Framing
 from ncuroof.ingest.native.reader import read_native
 from ncuroof.ingest.raw_report import CounterSelection, DeclinedError, ResultTables
+from ncuroof.temporary_files import temporary_folder
 
 ReaderName = Literal["auto", "native", "nvidia"]
 READERS: tuple[ReaderName, ...] = get_args(ReaderName)
@@ -86,8 +86,8 @@ def _from_copy(source: ReportSource) -> ResultTables:
     from ncuroof.ingest.nvidia_module import read_tables  # noqa: PLC0415  most reports are read without
 
     try:
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            copy = Path(folder) / "copy.ncu-rep"
+        with temporary_folder() as folder:
+            copy = folder / "copy.ncu-rep"
             copy_part(source.content, source.framing.intact_bytes, copy)
             return read_tables(copy, source.selection)
     except NcuroofError:

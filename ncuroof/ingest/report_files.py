@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,10 +30,11 @@ from ncuroof.ingest.code.modules import code_modules
 from ncuroof.ingest.code.static_code import code_table, raw_code
 from ncuroof.ingest.embedded_charts import counters_of, read_charts
 from ncuroof.ingest.file_content import Content, LoadedFile, Part, close, decompress, part, readable
-from ncuroof.ingest.framing import KNOWN_VERSION, SNIFF_BYTES, FileKind, Framing, sniff, walk
+from ncuroof.ingest.framing import KNOWN_VERSION, SNIFF_BYTES, FileKind, Framing, may_be_report, sniff, walk
 from ncuroof.ingest.raw_report import RAW_PROCESSES, CounterSelection, RawReport, ResultTables
 from ncuroof.ingest.readers import ReaderName, ReportSource, read_results
 from ncuroof.ingest.session import Process, processes_of, read_session
+from ncuroof.regular_files import head, no_report, oddity
 
 _TIME = "gpu__time_duration.sum"
 _SHAPE = tuple(f"launch__{what}_dim_{axis}" for what in ("grid", "block") for axis in "xyz")
@@ -43,9 +43,6 @@ _COUNTER_BY_FIELD = {10: "launch__grid_dim", 11: "launch__block_dim"}
 _AXIS_BY_FIELD = {1: "x", 2: "y", 3: "z"}
 MARK = "launch__grid_dim_x"
 """A report with this counter stores launch shapes as counters, so this module is not needed."""
-
-_LARGEST = 1 << 36
-"""In bytes: 64 GiB. A report of 10 000 launches with a full set has 2 GB."""
 
 _GREATEST_ID = 2**63 - 1
 """The largest Int64. A damaged report can contain a larger id; it is read as not known."""
@@ -216,15 +213,11 @@ def _kind(path: Path) -> FileKind:
         ReportFormatError: it is neither a report nor text.
         ReportNotFoundError, ReportAccessError, OSError: it cannot be read.
     """
-    status = path.stat()
-    _require_file(status, readable(str(path)))
-    head = b""
-    if status.st_size:  # of no bytes are also files of /proc, which read as anything, or never end
-        with path.open("rb") as file:
-            head = file.read(SNIFF_BYTES)
-    kind = sniff(head)
-    if kind not in (FileKind.REPORT, FileKind.ZSTD, FileKind.TEXT):
-        walk(head, where=readable(path.name))  # raises an error that says what the file is instead
+    _require_file(path.stat(), readable(str(path)))
+    beginning = head(path, SNIFF_BYTES)
+    kind = sniff(beginning)
+    if not may_be_report(beginning):
+        walk(beginning, where=readable(path.name))  # raises an error that says what the file is instead
     return kind
 
 
@@ -249,9 +242,7 @@ def _refusals(where: str) -> Iterator[None]:
     except (FileNotFoundError, NotADirectoryError, ValueError) as error:
         if where == "-":
             raise ReportNotFoundError("-: a report cannot be read from standard input", hint="pass a file") from error
-        raise ReportNotFoundError(
-            f"{where}: no such file", hint="check the path; ncu -o NAME writes NAME.ncu-rep"
-        ) from error
+        raise no_report(where) from error
     except OSError as error:
         raise ReportAccessError(f"{where}: cannot be read: {error.strerror}", hint="check its permissions") from error
 
@@ -268,24 +259,20 @@ def require_report(path: Path) -> None:
         _kind(path)
 
 
+_HINT_BY_ODDITY = {
+    "a directory": "pass the .ncu-rep file inside it",
+    "a pipe or device": "write the report to a file first",
+}
+
+
 def _require_file(status: os.stat_result, where: str) -> None:
-    """Raise unless the file is a regular one of a size that can be read: reading a pipe or device may never end."""
-    mode = status.st_mode
-    if status.st_size > _LARGEST and stat.S_ISREG(mode):
-        raise ReportAccessError(
-            f"{where}: expected a report, found a file of {status.st_size} bytes, larger than any",
-            hint="a sparse file or a disk image; pass the report itself",
-        )
-    if stat.S_ISDIR(mode):
-        raise ReportNotFoundError(
-            f"{where}: expected a report file, found a directory",
-            hint="pass the .ncu-rep file inside it",
-        )
-    if not stat.S_ISREG(mode):
-        raise ReportAccessError(
-            f"{where}: expected a report file, found a pipe or device",
-            hint="write the report to a file first",
-        )
+    """Raise unless the file is a regular one of a size that can be read."""
+    found = oddity(status)
+    if found is None:
+        return
+    error = ReportNotFoundError if found == "a directory" else ReportAccessError
+    hint = _HINT_BY_ODDITY.get(found, "a sparse file or a disk image; pass the report itself")
+    raise error(f"{where}: expected a report file, found {found}", hint=hint)
 
 
 def _nothing_inside(name: str, loss: str | None) -> ReportFormatError | ReportEmptyError:

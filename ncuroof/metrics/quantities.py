@@ -19,6 +19,9 @@ DEFINITION_PREFIX = "definition."
 """Prefix of the column that says which source (formula) a quantity's value comes from."""
 
 
+_LATENCY, _SAMPLES = "sum of latencies", "sum of samples"
+
+
 class CounterTable:
     """Counters in base units, one row per workload, and the quantities computed from them so far."""
 
@@ -68,7 +71,7 @@ def add_quantities(table: CounterTable, catalogue: Catalogue) -> None:
     for batch in _by_depth(catalogue.quantities, table.known_quantities()):
         known = table.known_quantities()
         table.add([column for quantity in batch for column in _columns(quantity, table, known)])
-    table.add(_stall_columns(table, catalogue.stalls))
+    table.add(_stall_columns(table, catalogue.stalls).get_columns())
 
 
 def _by_depth(quantities: Sequence[Quantity], known: frozenset[str]) -> Iterable[list[Quantity]]:
@@ -109,7 +112,7 @@ def first_known(*values: pl.Expr | None) -> pl.Expr:
     return pl.coalesce(present) if present else pl.lit(None, pl.Float64)
 
 
-def _stall_columns(table: CounterTable, stalls: Stalls) -> list[pl.Expr]:
+def _stall_columns(table: CounterTable, stalls: Stalls) -> pl.DataFrame:
     """Return each reason's share of the warp latency: from the latency counters, else from samples.
 
     The counters come from several passes, and the passes of a short kernel differ, so the reasons can sum to more than the latency.
@@ -136,17 +139,21 @@ def _stall_columns(table: CounterTable, stalls: Stalls) -> list[pl.Expr]:
         )
         is_known = total.is_not_null() | is_every_one
         total = pl.when(is_known).then(pl.max_horizontal(total, sum_of(latencies.values())))
+    # Columns of their own: as part of each reason's expression, the sums would be added up twice per reason.
+    sums = table.frame.with_columns(
+        pl.when(total != 0).then(total).alias(_LATENCY), pl.when(all_samples != 0).then(all_samples).alias(_SAMPLES)
+    )
     columns = []
     for reason in stalls.reasons:
         counter = latencies.get(reason)
         candidates = []
         if counter is not None:
-            candidates.append(counter / pl.when(total != 0).then(total))
+            candidates.append(counter / pl.col(_LATENCY))
         if reason in samples:
-            candidates.append(samples[reason] / pl.when(all_samples != 0).then(all_samples))
+            candidates.append(samples[reason] / pl.col(_SAMPLES))
         share = pl.coalesce(candidates) if candidates else pl.lit(None)
         columns.append(share.cast(pl.Float64).alias(f"stalls.{reason}"))
-    return columns
+    return sums.with_columns(columns).select(f"stalls.{reason}" for reason in stalls.reasons)
 
 
 def top_stall(stalls: Stalls) -> list[pl.Expr]:

@@ -69,6 +69,21 @@ def tensor_path(name: str, tensor: Tensor) -> TensorPath:
     return TensorPath(name, precision, rank, match["dst"], is_dense_and_sparse=is_both)
 
 
+_TENSOR_WORK = pl.Schema(
+    {
+        "id": pl.UInt32(),
+        "flop_per_s": pl.Float64(),
+        "peak_flop_per_s": pl.Float64(),
+        "fastest_peak_flop_per_s": pl.Float64(),
+        "definition": pl.String(),
+        "reliable": pl.Boolean(),
+        "accumulates_in": pl.String(),
+        "precision": pl.String(),
+    }
+)
+"""What `work_by_precision` returns."""
+
+
 @dataclass(frozen=True, slots=True)
 class MeasuredPath:
     """A path with its rate and peak in operations per second (null where not collected) and the counter that measured it."""
@@ -109,11 +124,13 @@ def work_by_precision(frame: pl.DataFrame, measured: Iterable[MeasuredPath], has
     by_precision: dict[str, dict[int, list[int]]] = {}
     for n in numbered:
         by_precision.setdefault(paths[n].path.precision, {}).setdefault(paths[n].path.rank, []).append(n)
-    families = {
-        precision: pl.coalesce(_family(paths, ranks[rank]) for rank in sorted(ranks))
-        for precision, ranks in by_precision.items()
-    }
-    return rows_by_key(wide, families, "precision")
+    is_counted = {n: wide[f"rate.{n}"].null_count() < wide.height for n in numbered}
+    families = {}
+    for precision, ranks in by_precision.items():
+        counted = [ranks[rank] for rank in sorted(ranks) if any(is_counted[n] for n in ranks[rank])]
+        if counted:
+            families[precision] = pl.coalesce(_family(paths, members) for members in counted)
+    return rows_by_key(wide, families, "precision") if families else pl.DataFrame(schema=_TENSOR_WORK)
 
 
 def _family(paths: Sequence[MeasuredPath], members: Sequence[int]) -> pl.Expr:

@@ -32,8 +32,10 @@ _LEFT_OUT = ("check.", "limiter.memory_counter", "limiter.compute_counter")
 _FIRST = 6
 """Leading columns of KERNELS, which identify the launch; the columns on its origin follow them."""
 
-_FORMULA_START = r"(^|;)([=+\-@\t\r\n])"
+_FORMULA_START = r"(^|;)(\s*[=+\-@\t\r\n\x{FF0B}\x{FF0D}\x{FF1D}\x{FF20}])"
 """Start of a cell that a spreadsheet runs as a formula, also after a semicolon, which some take as the cell separator.
+
+Some skip spaces before it, and take the wide signs of East Asian keyboards as the narrow ones.
 
 Kernel names come from untrusted code.
 """

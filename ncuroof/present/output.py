@@ -6,10 +6,10 @@ import errno
 import os
 import shlex
 import stat
-import tempfile
 from pathlib import Path
 
 from ncuroof.errors import OutputError
+from ncuroof.temporary_files import remove_left_over, write_at_once
 
 _BEGINNINGS = (
     b'{\n "schema": "ncuroof.',
@@ -56,7 +56,8 @@ def write_whole(path: Path, content: bytes, *, force: bool = False) -> Path:
         else:
             target = Path(os.path.realpath(path)) if path.is_symlink() else path
             refuse_foreign(target, force=force)
-            _replace(target, content)
+            remove_left_over(target.parent)
+            write_at_once(target, content)
     except OutputError:
         raise
     except (OSError, ValueError) as error:  # ValueError: the path contains a NUL
@@ -99,10 +100,14 @@ def _is_stream(path: Path) -> bool:
 
 
 def refuse_foreign(path: Path, *, force: bool) -> None:
-    """Raise an `OutputError` where `path` is a folder or, unless `force`, a non-empty file that ncuroof did not write."""
+    """Raise an `OutputError` where `path` is a folder, a device or, unless `force`, a non-empty file that ncuroof did not write."""
     if path.is_dir():
         raise OutputError(f"{path}: is a directory", hint="name a file in it")
-    if force or not path.exists() or path.stat().st_size == 0:
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise OutputError(f"{path}: is a device or socket", hint="name a file")
+    if force or path.stat().st_size == 0:
         return
     with path.open("rb") as existing:
         head = existing.read(_HEAD_BYTES)
@@ -126,25 +131,3 @@ def _footer(end: bytes) -> bytes:
 
 def _is_ours(head: bytes) -> bool:
     return head.startswith(_BEGINNINGS) or (head.lower().startswith(_PAGE_BEGINNING) and _PAGE_MARK in head)
-
-
-def _replace(path: Path, content: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=".ncuroof-", suffix=".part")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        temporary.chmod(_mode(path))
-        temporary.replace(path)
-    except BaseException:  # also on an interrupt: leave no temporary file
-        temporary.unlink(missing_ok=True)
-        raise
-
-
-def _mode(path: Path) -> int:
-    """Return the permissions of the existing file, or those that a new file gets under the umask."""
-    if path.exists():
-        return stat.S_IMODE(path.stat().st_mode)
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask

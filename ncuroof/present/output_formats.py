@@ -8,11 +8,13 @@ from pathlib import Path
 
 from ncuroof.errors import OutputError, OutputFormatError
 from ncuroof.ingest.file_content import sha256
+from ncuroof.ingest.framing import SNIFF_BYTES, may_be_report
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.documents.analysis import document
 from ncuroof.present.documents.json_text import json_text
 from ncuroof.present.kernel_rows import kernel_rows, to_csv, to_parquet
 from ncuroof.present.output import write_whole
+from ncuroof.regular_files import head, oddity
 
 
 def _html(analysis: Analysed) -> bytes:
@@ -118,4 +120,9 @@ def write(analysis: Analysed, path: Path, form: str | None = None, *, force: boo
 def _is_read(path: Path, analysis: Analysed) -> bool:
     """Return whether a file has the content of one of the analysed reports."""
     is_readable = os.path.isfile(path) and os.access(path, os.R_OK)  # noqa: PTH113  raises for no path
-    return is_readable and sha256(path) in {report.sha256 for report in analysis.reports}
+    return (
+        is_readable
+        and oddity(path.stat()) is None
+        and may_be_report(head(path, SNIFF_BYTES))  # before what may be large is hashed
+        and sha256(path) in {report.sha256 for report in analysis.reports}
+    )

@@ -17,6 +17,7 @@ LEAST_UNCOUNTED_FRAC = 0.02
 """Work of a pipe that is busy for at most this share of the duration is negligible, if it was not counted (a choice)."""
 
 _ARITHMETIC_PIPES = ("alu", "xu")
+_INTEGER_FMA = "integer_fma"
 _PIPES_WITH_FLOP = ("fp32", "fp64", "fp16", "tensor")
 
 
@@ -55,17 +56,26 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
         .join(_tensor_path_fraction(work), on="id", how="left", maintain_order="left")
         .with_columns(pl.coalesce("dram_roof_frac", "utilisation.dram").alias("dram_frac"))
     )
-    pipes = {pipe: _unless_debug_build(pl.col(f"utilisation.{pipe}")) for pipe in _ARITHMETIC_PIPES}
-    pipes["integer_fma"] = _unless_debug_build(_integer_multiply_adds())
-    uncounted_pipes = {
-        pipe: pl.when(~_is_counted(pipe)).then(_unless_debug_build(pl.col(f"utilisation.{pipe}")))
-        for pipe in _PIPES_WITH_FLOP
-    }
-    uncounted = pl.max_horizontal(uncounted_pipes.values())
-    arithmetic = pl.max_horizontal("flop_frac", *pipes.values(), uncounted)
+    pipes = {pipe: pl.col(f"share.{pipe}") for pipe in (*_ARITHMETIC_PIPES, _INTEGER_FMA)}
+    uncounted_pipes = {pipe: pl.col(f"uncounted.{pipe}") for pipe in _PIPES_WITH_FLOP}
+    uncounted, arithmetic, min_time_frac = pl.col("uncounted"), pl.col("arithmetic"), pl.col("min_time_frac")
+    # Columns of their own: as parts of what reads them, they would be evaluated some fifty times.
+    fractions = fractions.with_columns(
+        *(_unless_debug_build(pl.col(f"utilisation.{pipe}")).alias(f"share.{pipe}") for pipe in _ARITHMETIC_PIPES),
+        _unless_debug_build(_integer_multiply_adds()).alias(f"share.{_INTEGER_FMA}"),
+        *(
+            pl.when(~_is_counted(pipe))
+            .then(_unless_debug_build(pl.col(f"utilisation.{pipe}")))
+            .alias(f"uncounted.{pipe}")
+            for pipe in _PIPES_WITH_FLOP
+        ),
+    ).with_columns(pl.max_horizontal(uncounted_pipes.values()).alias("uncounted"))
+    fractions = fractions.with_columns(pl.max_horizontal("flop_frac", *pipes.values(), uncounted).alias("arithmetic"))
     is_dwarfed = ((uncounted > pl.col("flop_frac")) & (uncounted > LEAST_UNCOUNTED_FRAC)).fill_null(value=False)
     is_known = pl.col("dram_frac").is_not_null() & arithmetic.is_not_null() & ~pl.col("failed")
-    min_time_frac = pl.when(is_known).then(pl.max_horizontal("dram_frac", arithmetic))
+    fractions = fractions.with_columns(
+        pl.when(is_known).then(pl.max_horizontal("dram_frac", arithmetic)).alias("min_time_frac")
+    )
     ridge_ratio = pl.when((pl.col("dram_frac") > 0) & ~is_dwarfed).then(pl.col("flop_frac") / pl.col("dram_frac"))
     recoverable = pl.col("duration_ns") * (1 - min_time_frac).clip(lower_bound=0)
     return fractions.select(

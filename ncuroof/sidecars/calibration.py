@@ -82,10 +82,6 @@ def read_calibration(path: str | os.PathLike[str]) -> Calibration:
         CalibrationError: the file cannot be read, is not a calibration, has another schema, or is damaged.
     """
     path = Path(path)
-    if os.path.isdir(path):  # noqa: PTH112  Path.is_dir raises for a name that is too long
-        raise CalibrationError(
-            f"{path}: expected the file of a calibration, found a directory", hint="name a file in it"
-        )
     try:
         return read_document(
             path, _calibration, schema=SCHEMA, what="a calibration", error=CalibrationError, hint=_HINT

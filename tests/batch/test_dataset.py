@@ -9,6 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+from ncuroof import temporary_files
 from ncuroof.batch.dataset import Dataset, partition
 from ncuroof.errors import DatasetError
 from ncuroof.fleet import FLEET, SCHEMA
@@ -61,16 +62,26 @@ def test_a_column_of_a_later_version_is_passed_over_and_one_of_an_earlier_is_nul
     assert found["cuda_version"].to_list() == [None, None]
 
 
-def test_half_a_file_is_not_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_half_a_file_is_not_seen_and_the_next_run_removes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = Dataset.at(str(tmp_path / "fleet"))
+    dataset.prepare()
+    folder = tmp_path / "fleet/kernels/gpu=tesla-t4"
+    folder.mkdir(parents=True)
+    (folder / ".ncuroof-killed.part").write_bytes(b"half")
+    assert dataset.hashes() == frozenset()
+    assert dataset.kernels().collect().is_empty()
+    monkeypatch.setattr(temporary_files, "_LOCKED_AFTER_S", -1)
+    dataset.prepare()
+    assert not list(folder.iterdir())
+
+
+def test_an_interrupt_while_a_file_is_written_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = Dataset.at(str(tmp_path / "fleet"))
     dataset.prepare()
     monkeypatch.setattr(Path, "replace", _killed)
     with pytest.raises(KeyboardInterrupt):
         dataset.put_report(rows("aa", "Tesla T4"))
-    monkeypatch.undo()
-    assert list((tmp_path / "fleet/kernels/gpu=tesla-t4").iterdir()) != []  # it was under way
-    assert dataset.hashes() == frozenset()
-    assert dataset.kernels().collect().is_empty()
+    assert not list((tmp_path / "fleet/kernels/gpu=tesla-t4").iterdir())
 
 
 def _killed(*_: object) -> None:

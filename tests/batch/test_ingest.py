@@ -57,6 +57,14 @@ def test_together_is_as_one_by_one(tmp_path: Path, files: list[str]) -> None:
     ]
 
 
+def test_what_is_no_file_is_refused_before_workers_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ncuroof.batch.ingest.connected", None)
+    (outcome,) = ingest(
+        ["/dev/zero"], Dataset.at(str(tmp_path / "set")), labels={}, workers=Workers(), progress=lambda _: None
+    )
+    assert (outcome.status, outcome.error) == ("failed", "report-access")
+
+
 @pytest.mark.parametrize("prefix", ["", "memory://"])
 def test_counts_beside_a_report_say_what_its_launches_stand_for(tmp_path: Path, prefix: str) -> None:
     """k0 ran 40 times, for 8 ms together: its one recorded launch of 100 µs stands for them. Beside the other is nothing."""

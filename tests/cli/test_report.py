@@ -412,7 +412,7 @@ class Interrupting:
             raise KeyboardInterrupt
 sys.meta_path.insert(0, Interrupting())
 from ncuroof.cli import main
-main(["report", "none.ncu-rep"])
+main(["report", "README.md"])
 """
 
 

@@ -23,12 +23,13 @@ from ncuroof.collect.arguments import Selection
 from ncuroof.collect.counting_run import CountingRun
 from ncuroof.collect.journal import steps_hint
 from ncuroof.collect.ncu_run import WithoutProgress, run_ncu
-from ncuroof.collect.processes import forwarding_signals, interrupted_by_signals
+from ncuroof.collect.processes import forwarding_signals
 from ncuroof.collect.programs import Program, find_program
 from ncuroof.collect.recording import Recorder, set_aside
 from ncuroof.collect.report_paths import free_report, report_named
 from ncuroof.collect.request import Steps
 from ncuroof.errors import CountsError, NcuNotFoundError, OutputError, ProfileRequestError, ProfilingError
+from ncuroof.interrupts import interrupted_by_signals
 from ncuroof.ncu.settings import load_settings
 from ncuroof.sidecars.counts import Counts, KernelCount, counts_path, read_counts
 from ncuroof.sidecars.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown

@@ -41,3 +41,9 @@ def test_kernels_with_machine_code_and_without_counters_are_analysed() -> None:
     document = Reports((bare,)).analyse().to_dict()
     assert document["kernels"][0]["verdict"] == "unknown"
     assert document["kernels"][0]["missing"]
+
+
+def test_launches_without_stall_counters_have_a_row_each() -> None:
+    """A selection of nothing but unknown values has one row, however many launches there are."""
+    kernels = measure([raw_report({DURATION: 1.0}, {DURATION: 2.0})]).kernels
+    assert kernels["stalls.barrier"].to_list() == [None, None]

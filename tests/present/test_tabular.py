@@ -23,7 +23,7 @@ def _rows(table: bytes) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(table.decode(), newline="")))
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n"])
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r", "\n", "  =", "\u3000@", "＝", "＋", "－", "＠"])
 @pytest.mark.parametrize("rest", ["cmd|' /C calc'!A0", "SUM(A1:A9)", "1+1", ""])
 def test_text_that_a_spreadsheet_would_run_is_quoted(start: str, rest: str) -> None:
     text = start + rest

@@ -28,7 +28,7 @@ from ncuroof.sidecars.counts import Counts, KernelCount
 from tests.support import demo
 from tests.support.constructed_counters import kernel
 from tests.support.patience import PATIENCE_S
-from tests.support.raw import with_code
+from tests.support.raw import raw_report, with_code
 from tests.support.report_writer import METRICS_BY_CHIP, Device, Kernel, Session, write_report
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -79,6 +79,13 @@ def _summary(
     path = tmp_path / file
     path.write_bytes(write_report(kernels, session or Session()))
     return to_text(ncuroof.read(path).analyse(), view)
+
+
+def test_no_line_begins_with_a_command_of_a_workflow() -> None:
+    report = raw_report({"gpu__time_duration.sum": 1e6}, names=["::error file=x::y"])
+    text = to_text(Reports((report,)).analyse())
+    assert "\\u003a:error file=x::y" in text
+    assert not [line for line in text.splitlines() if line.lstrip().startswith("::")]
 
 
 def test_the_demo_fits_80_columns_and_says_the_essentials(analysis: Analysis) -> None:

@@ -60,9 +60,8 @@ def test_what_is_no_calibration_is_refused(tmp_path: Path, content: bytes, said:
         read_calibration(path)
     with pytest.raises(CalibrationError, match="No such file"):
         read_calibration(tmp_path / "none.json")
-    with pytest.raises(CalibrationError, match="expected the file of a calibration, found a directory") as caught:
+    with pytest.raises(CalibrationError, match="expected a calibration, found a directory"):
         read_calibration(tmp_path)
-    assert caught.value.hint == "name a file in it"
 
 
 @pytest.mark.long

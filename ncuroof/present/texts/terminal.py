@@ -81,7 +81,7 @@ def print_summary(analysis: Analysed, *, color: bool | None = None, view: View |
     console = result_console(color=color)
     console.width = _width(console)
     for line in _screen(analysis, console.width, view or View()):
-        console.print(line, no_wrap=True, crop=False)
+        console.print(_inert(line), no_wrap=True, crop=False)
 
 
 def to_text(analysis: Analysed, view: View | None = None) -> str:
@@ -93,8 +93,14 @@ def to_text(analysis: Analysed, view: View | None = None) -> str:
     )  # fmt: skip
     with console.capture() as capture:
         for line in _screen(analysis, WIDTH, view or View()):
-            console.print(line, no_wrap=True, crop=False)
+            console.print(_inert(line), no_wrap=True, crop=False)
     return capture.get()
+
+
+def _inert(line: Text) -> Text:
+    """Return a line that begins with no command; such a name loses its style, as no other does."""
+    plain = formatting.inert(line.plain)
+    return line if plain == line.plain else Text(plain)
 
 
 def _width(console: Console) -> int:

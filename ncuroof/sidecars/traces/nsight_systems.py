@@ -11,7 +11,6 @@ import re
 import sqlite3
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import chain, islice
@@ -20,6 +19,7 @@ from typing import Any, TypeVar
 
 from ncuroof.errors import CountsError
 from ncuroof.ncu.machine import find_nsys
+from ncuroof.regular_files import head
 from ncuroof.sidecars.traces.host_ranges import innermost
 from ncuroof.sidecars.traces.timeline import (
     WHOLE_GRAPH,
@@ -30,6 +30,7 @@ from ncuroof.sidecars.traces.timeline import (
     Timeline,
     checked_duration,
 )
+from ncuroof.temporary_files import temporary_folder
 
 REPORT_SUFFIXES = (".nsys-rep", ".qdrep")
 _SQLITE = b"SQLite format 3\0"
@@ -56,8 +57,7 @@ def is_nsys_trace(path: Path) -> bool:
     if path.suffix in REPORT_SUFFIXES:
         return True
     try:
-        with path.open("rb") as file:
-            return file.read(len(_SQLITE)) == _SQLITE
+        return head(path, len(_SQLITE)) == _SQLITE
     except OSError:
         return False
 
@@ -74,8 +74,8 @@ def read_nsys_trace(path: Path, *, waiting_calls: str) -> Timeline:
     """
     if path.suffix not in REPORT_SUFFIXES:
         return _read_database(path, path, waiting_calls)
-    with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder:
-        database = Path(folder) / "trace.sqlite"
+    with temporary_folder() as folder:
+        database = folder / "trace.sqlite"
         _export(path, database)
         return _read_database(database, path, waiting_calls)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import replace
 from pathlib import Path
 
 from ncuroof.errors import CountsError
 from ncuroof.ncu.settings import Settings, load_settings
+from ncuroof.regular_files import oddity
 from ncuroof.sidecars.counts import Counts, count_launches
 from ncuroof.sidecars.traces.nsight_systems import is_nsys_trace, read_nsys_trace
 from ncuroof.sidecars.traces.temporal_breakdown import CountedSteps, break_down_time
@@ -31,10 +33,13 @@ def read_trace(path: str | os.PathLike[str]) -> Counts:
         CountsError: it cannot be read, is not such a trace, or holds no kernel.
     """
     path, settings = Path(path), load_settings()
-    if os.path.isdir(path):  # noqa: PTH112  Path.is_dir raises for a name that is too long
+    found = None
+    with contextlib.suppress(OSError, ValueError):  # a file that is not there is told by what reads it
+        found = oddity(path.stat())
+    if found is not None:
         raise CountsError(
-            f"{path}: expected the file of a trace, found a directory",
-            hint="name the .json, .json.gz, .nsys-rep or .sqlite file in it",
+            f"{path}: expected the file of a trace, found {found}",
+            hint="name the .json, .json.gz, .nsys-rep or .sqlite file",
         )
     if is_nsys_trace(path):
         timeline = read_nsys_trace(path, waiting_calls=settings.waiting_calls)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from ncuroof.errors import CountsError, complaint, found_json
+from ncuroof.regular_files import head
 from ncuroof.sidecars.traces.host_ranges import without_children
 from ncuroof.sidecars.traces.temporal_breakdown import CountedSteps
 from ncuroof.sidecars.traces.timeline import (
@@ -37,6 +38,10 @@ _ALL_BACKWARD = "backward pass"
 
 _MOST_US = 1e15
 _MOST_BYTES = 2 * 2**30
+_TOO_LARGE = f"more than {_MOST_BYTES >> 30} GiB: trace fewer steps"
+_MAX_RATIO, _SMALL_BYTES = 200, 64 << 20
+"""Most bytes of a trace per byte of its archive (traces of PyTorch compress ten- to thirtyfold), and what any archive may hold."""
+
 _KERNEL = "kernel"
 _COPIES = ("gpu_memcpy", "gpu_memset")
 _HOST_CALLS = ("cuda_runtime", "cuda_driver")
@@ -188,14 +193,18 @@ def _content(path: Path) -> bytes:
     """Return a trace's content, decompressed if needed.
 
     Raises:
-        ValueError: it is larger than `_MOST_BYTES`.
+        ValueError: it is larger than `_MOST_BYTES`, or decompresses to more than a trace of its size does.
     """
-    with path.open("rb") as file:
-        is_packed = file.read(len(_GZIP)) == _GZIP
-    with gzip.open(path) if is_packed else path.open("rb") as file:
-        content: bytes = file.read(_MOST_BYTES + 1)
-    if len(content) > _MOST_BYTES:
-        raise ValueError(f"more than {_MOST_BYTES >> 30} GiB: trace fewer steps")
+    n_stored = path.stat().st_size
+    if n_stored > _MOST_BYTES:
+        raise ValueError(_TOO_LARGE)
+    if head(path, len(_GZIP)) != _GZIP:
+        return head(path, _MOST_BYTES)
+    most = min(_MOST_BYTES, max(_SMALL_BYTES, _MAX_RATIO * n_stored))
+    with gzip.open(path) as file:
+        content: bytes = file.read(most + 1)
+    if len(content) > most:
+        raise ValueError(_TOO_LARGE if most == _MOST_BYTES else f"more than {most} bytes in an archive of {n_stored}")
     return content
 
 

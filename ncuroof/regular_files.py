@@ -1,0 +1,57 @@
+"""The gate that each file passes before it is opened: reading a pipe or a device may never end, and a sparse file has any size."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable
+from pathlib import Path
+
+from ncuroof.errors import ReportNotFoundError
+
+LARGEST_BYTES = 1 << 36
+"""64 GiB. A report of 10 000 launches with a full set has 2 GB."""
+
+
+def oddity(status: os.stat_result, *, most_bytes: int = LARGEST_BYTES) -> str | None:
+    """Return what a path leads to if that cannot be read as a file: "a directory", "a pipe or device"; None if it can.
+
+    Args:
+        status: of the path, links followed.
+        most_bytes: size of the largest file that can be meant.
+    """
+    if stat.S_ISDIR(status.st_mode):
+        return "a directory"
+    if not stat.S_ISREG(status.st_mode):
+        return "a pipe or device"
+    if status.st_size > most_bytes:
+        return f"a file of {status.st_size} bytes, larger than any"
+    return None
+
+
+def no_report(where: str) -> ReportNotFoundError:
+    """Return the error for a report that is not there."""
+    return ReportNotFoundError(f"{where}: no such file", hint="check the path; ncu -o NAME writes NAME.ncu-rep")
+
+
+def require_existing(reports: Iterable[Path]) -> None:
+    """Raise an error for the first report that is not there, before what reads reports is loaded.
+
+    Raises:
+        ReportNotFoundError: it does not exist.
+    """
+    for path in reports:
+        if path.name not in ("", "-") and not os.path.lexists(path):
+            raise no_report(str(path).encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+
+
+def head(path: Path, n_bytes: int) -> bytes:
+    """Return the first bytes of a file; none of an empty one, which is not opened: files of /proc may never end.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    if path.stat().st_size == 0:
+        return b""
+    with path.open("rb") as file:
+        return file.read(n_bytes)
