@@ -105,6 +105,18 @@ def test_a_digit_within_a_word_of_a_breakdown_is_followed_by_a_small_letter(
     assert counter_values(report, f"{counter}.avg.pct_of_peak_sustained_elapsed") == [[12.5]]
 
 
+def test_shared_memory_of_the_details_page_holds_what_the_driver_reserves(tmp_path: Path) -> None:
+    path = tmp_path / "ncu.csv"
+    counters = {
+        "Driver Shared Memory Per Block": ("Kbyte/block", "1.02"),
+        "Dynamic Shared Memory Per Block": ("byte/block", "0"),
+        "Static Shared Memory Per Block": ("Kbyte/block", "32.77"),
+    }
+    path.write_text(long_table([counters], section="Launch Statistics"))
+    launch = read(path).analyse().to_dict()["kernels"][0]["launch"]
+    assert launch["shared_bytes_per_block"] == 33_790  # 33 792, of which two decimals of a Kbyte leave this
+
+
 @pytest.mark.oracle
 @pytest.mark.parametrize("form", ["csv", "log"])
 def test_every_part_of_speed_of_light_is_read_as_ncu_prints_it(tmp_path: Path, form: str) -> None:
