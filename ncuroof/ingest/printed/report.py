@@ -43,7 +43,7 @@ from ncuroof.ingest.printed.tables import (
     workload_kind,
 )
 from ncuroof.ingest.printed.unknown_counters import sentences
-from ncuroof.ingest.printed.values import Values, values_of, with_exact_shares
+from ncuroof.ingest.printed.values import Values, values_of, with_exact_shares, without_failed
 from ncuroof.ingest.raw_report import (
     RAW_PROCESSES,
     RAW_RULES,
@@ -85,7 +85,7 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
         from ncuroof.ingest.printed.refusals import error_without_launches  # noqa: PLC0415  only for a file without tables
 
         raise error_without_launches(records, path, name)
-    values = values_of(gathered, name)
+    values = without_failed(values_of(gathered, name), gathered.launches)
     missing = [label for label in gathered.unavailable if label not in values.numbers.columns]
     unknown = list(sentences(missing, labels, selection.names if selection else ()))
     _require_counters(gathered, values, name, unknown)
