@@ -37,6 +37,10 @@ _FENCE = "```\n"
 """Between the cells of a notebook, as between the pieces of a note."""
 
 _OF_NCU = re.compile(r'\s*Section: \w|"?ID"?[,;\t]"?Process ID"?[,;\t]|==PROF== ')
+_NUMBERS = re.compile(r"( *\d+)")
+_NUMBER = r" *(\d{1,18})"
+"""A number in a prefix: programs that count lines align their numbers to the right."""
+
 _LONGEST_PREFIX = 80
 _MOST_RESTARTS = 3
 """How often the numbers in a prefix may decrease, where they are not those of ranks."""
@@ -50,7 +54,7 @@ class Prefix:
     """
 
     def __init__(self, example: str) -> None:
-        parts = (r"(\d{1,18})" if part.isdecimal() else re.escape(part) for part in re.split(r"(\d+)", example) if part)
+        parts = (_NUMBER if part.strip().isdecimal() else re.escape(part) for part in _NUMBERS.split(example) if part)
         self._pattern = re.compile("".join(parts))
         self._is_time = ":" in example.rstrip().rstrip(":")
         self._numbers: tuple[int, ...] = ()
@@ -83,7 +87,7 @@ def learned_prefix(lines: Iterable[str]) -> Prefix | None:
         if not prefix.strip():
             return None
         if len(prefix) <= _LONGEST_PREFIX:
-            shape = re.sub(r"\d+", "0", prefix)
+            shape = _NUMBERS.sub(" 0", prefix)
             found[shape] = found.get(shape, 0) + 1
     return Prefix(max(found, key=lambda each: found[each])) if found else None
 
