@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -241,3 +242,26 @@ def test_rules_of_the_first_versions_and_tiny_speedups_are_read(tmp_path: Path) 
         ("The kernel is busy. All is well.", "ok", None, None),
         ("Hardly anything.", "optimization", pytest.approx(1.193e-7), "global"),
     ]
+
+
+# ---- tabs --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        lambda line: re.sub(r"(?<=\S) {2,}(?=\S)", "\t", line),  # of a spreadsheet or a chat
+        lambda line: re.sub(r" {2,}", "\t", line.strip()),
+        lambda line: "".join(
+            re.sub(r" +$", "\t", f"{line[at : at + 8]:8}") for at in range(0, len(line), 8)
+        ),  # unexpand -a
+    ],
+)
+def test_columns_may_be_separated_by_tabs(tmp_path: Path, pasted: Callable[[str], str]) -> None:
+    text = log(
+        SPEED, section(LAUNCH_STATS, [("Registers Per Thread", "register/thread", "40"), ("Block Size", "", "256")])
+    )
+    report = read_log(tmp_path, "".join(f"{pasted(line)}\n" for line in text.splitlines()))
+    assert counter_values(report, DURATION, DRAM, REGISTERS_NAME) == [[100e3], [12.5], [40.0]]
+    assert report.workloads["function_name"].to_list() == ["fn"]
+    assert report.damage is None
