@@ -265,3 +265,32 @@ def test_columns_may_be_separated_by_tabs(tmp_path: Path, pasted: Callable[[str]
     assert counter_values(report, DURATION, DRAM, REGISTERS_NAME) == [[100e3], [12.5], [40.0]]
     assert report.workloads["function_name"].to_list() == ["fn"]
     assert report.damage is None
+
+
+# ---- progress of another ncu --------------------------------------------------------------------------
+
+PROGRESS = '==PROF== Profiling "other" - 1: 0%....50%....100% - 8 passes\n'
+
+
+@pytest.mark.parametrize("n_lines", range(2, 21))
+def test_progress_among_the_tables_of_a_launch_loses_nothing(tmp_path: Path, n_lines: int) -> None:
+    text = log(SPEED, "    OPT   This kernel waits\n          for memory.\n\n", REGISTERS)
+    lines = text.splitlines(keepends=True)
+    assert len(lines) > n_lines
+    report = read_log(tmp_path, "".join([*lines[:n_lines], PROGRESS, *lines[n_lines:]]))
+    assert report.workloads["function_name"].to_list() == ["fn"]
+    assert counter_values(report, DURATION, DRAM, REGISTERS_NAME) == [[100e3], [12.5], [40.0]]
+    assert report.rules["message"].to_list() == ["This kernel waits for memory."]
+    assert (report.damage, report.warnings) == (None, ())
+
+
+def test_progress_within_the_raw_page_loses_nothing(tmp_path: Path) -> None:
+    rows = [
+        ("gpu__time_duration.sum", "us", "100.00"),
+        (REGISTERS_NAME, "register/thread", "40"),
+        ("sm__a.sum", "", "1"),
+    ]
+    lines = log(console_table(rows)).splitlines(keepends=True)
+    for n_lines in range(2, len(lines)):
+        report = read_log(tmp_path, "".join([*lines[:n_lines], PROGRESS, *lines[n_lines:]]))
+        assert counter_values(report, DURATION, REGISTERS_NAME, "sm__a.sum") == [[100e3], [40.0], [1.0]]
