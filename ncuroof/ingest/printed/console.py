@@ -25,7 +25,7 @@ from ncuroof.ingest.printed.launch_lines import LaunchLine, LaunchLines, may_be_
 from ncuroof.ingest.printed.records import INVOCATIONS, Header
 
 _CONTAINER = r"[\w.-]{1,60}[-_]\d{1,4} +\|(?=\s|$)"
-_QUOTING = re.compile(rf"(?:\s*(?:>|//|#(?! [A-Z])|│|\d+[:|](?=\s)|{_CONTAINER}))*")
+_QUOTING = re.compile(rf"(?:\s*(?:>|//|#(?! (?!Section: )[A-Z])|│|\d+[:|](?=\s)|{_CONTAINER}))*")
 """Prefixes of quoted lines: marks of e-mail, notes and comments, line or rank numbers, names of containers. "# SMs" is a label, not
 a comment."""
 
@@ -66,8 +66,10 @@ _UNIT = re.compile(
 _LONGEST = 500
 """Longest line that is split by words, in characters."""
 
-_NUMBER = r"[-+]?\d{1,3}(?: \d{3})+(?:,\d+)?|[-+]?\d[\d.,'\u00a0\u202f]*(?:e[-+]?\d+)?|[-+]?inf|nan|n/a|no data"
-"""Blanks between groups of three digits are thousands separators, in locales whose decimal separator is a comma."""
+_NUMBER = (
+    r"[-+]?\d{1,3}(?: \d{3})+(?:[.,]\d+)?|[-+]?\d[\d.,'\u2019\u00a0\u202f]*(?:e[-+]?\d+)?|[-+]?inf|nan|n/a|no data"
+)
+"""Blanks between groups of three digits are thousands separators."""
 _BEHIND = r"(?:\s{2,}\S.*|\s+(?:<|#|//|[‹←⟵]).*)?"
 """A remark by the person who copied the line."""
 

@@ -27,7 +27,7 @@ from ncuroof.ingest.printed.labels import (
     with_members,
     with_same_clocks,
 )
-from ncuroof.ingest.printed.lines import Prefix, learned_prefix, printed_lines
+from ncuroof.ingest.printed.lines import Prefix, as_columns, learned_prefix, printed_lines
 from ncuroof.ingest.printed.log_messages import trouble_beside_tables
 from ncuroof.ingest.printed.records import PrintedRecords
 from ncuroof.ingest.printed.sentences import mentioned_counters
@@ -148,7 +148,7 @@ def _gathered(
             found = gathered(table)
             if table.n_tables:
                 return found
-        return gathered(ConsoleRecords(map(str.expandtabs, lines()), labels))
+        return gathered(ConsoleRecords(map(as_columns, lines()), labels))
 
     records, found = first_found()
     if not found.launches and (prefix := learned_prefix(lines())) is not None:
@@ -157,7 +157,7 @@ def _gathered(
         return records, found
     console = records
     if console.n_tables == 0 and console.has_sections and not console.has_other_names:
-        console = ConsoleRecords(map(str.expandtabs, lines()), labels, is_unnamed=True)
+        console = ConsoleRecords(map(as_columns, lines()), labels, is_unnamed=True)
         _, found = gathered(console)
     if console.is_mixed or (prefix is not None and prefix.is_of_ranks):
         raise ReportFormatError(
