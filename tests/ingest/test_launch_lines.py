@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,33 @@ def test_a_wrapped_launch_has_its_name_and_its_shape(tmp_path: Path, header: str
         [12.0, 1.0], [2.0, 1.0], [7250.0, 1.75e6],
     ]  # fmt: skip
     assert counter_values(report, "device__attribute_compute_capability_minor") == [[9.0, 9.0]]
+    assert report.damage is None
+
+
+@pytest.mark.parametrize("indent", ["", "  "])
+@pytest.mark.parametrize(
+    "break_", ["1), ", "Context ", "Context 1, ", "Stream ", "Stream 7, ", "Device ", "Device 0, ", "CC "]
+)
+@pytest.mark.parametrize("name", [NAME, "sweep(int)"])
+def test_a_launch_may_be_wrapped_anywhere_behind_its_shape(tmp_path: Path, name: str, break_: str, indent: str) -> None:
+    before, after = f"  {name} {SHAPE}, {REST}".rsplit(break_, 1)
+    header = f"{before}{break_.rstrip()}\n{indent}{after}"
+    report = read_log(tmp_path, f"{WIDE.replace('sweep', 'first')}\n{OTHER}\n{header}\n{SPEED}\n")
+    assert report.workloads["demangled_name"].to_list() == [NAME.replace("sweep", "first"), name]
+    assert counter_values(report, "device__attribute_compute_capability_minor", DURATION) == [
+        [9.0] * 2,
+        [1.75e6, 7250.0],
+    ]
+    assert report.damage is None
+
+
+def test_pages_wrapped_between_words_keep_their_kernels(tmp_path: Path) -> None:
+    rows = [("A label that is as long as the longest of those of ncu, and then some", "byte/block", "0")]
+    page = f"{WIDE}\n{SPEED}{section('Launch Statistics', rows)}\n  last(int) {SHAPE}, {REST}\n{OTHER}"
+    lines = (textwrap.wrap(line, 80, break_long_words=False) or [""] for line in page.splitlines())
+    report = read_log(tmp_path, "\n".join(line for wrapped in lines for line in wrapped))
+    assert report.workloads["demangled_name"].to_list() == [NAME, "last(int)"]
+    assert counter_values(report, DURATION) == [[7250.0, 1.75e6]]
     assert report.damage is None
 
 

@@ -210,6 +210,43 @@ def test_a_launch_failed_if_no_counter_that_was_measured_is_a_number(
     assert (workloads["n_collected"][0] == workloads["n_not_finite"][0]) == has_failed
 
 
+CYCLES, ZERO_SHAPE = "gpc__cycles_elapsed.max", {"Grid Size": "(0, 0, 0)", "Block Size": "(0, 0, 0)"}
+
+
+@pytest.mark.parametrize(
+    ("counters", "shape", "has_failed"),
+    [
+        ({DURATION: ("ns", "0"), CYCLES: ("cycle", "0"), SM: ("%", "0")}, ZERO_SHAPE, True),
+        ({DURATION: ("ns", "0"), SM: ("%", "12.5")}, {}, True),
+        ({CYCLES: ("cycle", "0"), "dram__bytes.sum": ("byte", "0")}, {}, True),
+        ({"dram__bytes.sum": ("byte", "0"), SM: ("%", "0")}, ZERO_SHAPE, True),
+        ({DURATION: ("ns", "(!) nan"), SM: ("%", "0")}, ZERO_SHAPE, True),
+        ({DURATION: ("second", "0.00"), CYCLES: ("cycle", "1,200")}, {}, False),  # rounded
+        ({DURATION: ("ns", "900"), SM: ("%", "0")}, ZERO_SHAPE, False),
+        ({"dram__bytes.sum": ("byte", "0"), SM: ("%", "0")}, {}, False),
+    ],
+)
+def test_a_launch_without_time_or_blocks_has_failed(
+    table: Path, counters: Counters, shape: dict[str, str], *, has_failed: bool
+) -> None:
+    good: Counters = {name: (unit, "2000") for name, (unit, _) in counters.items()}
+    report = _read(table, wide_table([counters | {"launch__stream_id": ("", "7")}, good], identity=[shape, {}]))
+    workloads = report.workloads
+    assert (workloads["n_collected"][0] == workloads["n_not_finite"][0]) == has_failed
+    assert workloads["n_not_finite"][1] == 0
+    if has_failed:
+        assert [report.counters[name][0] for name in counters] == [None] * len(counters)
+        assert report.counters["launch__stream_id"][0] == 7  # known without measuring
+
+
+def test_a_failed_launch_is_none_that_was_measured(table: Path) -> None:
+    table.write_text(
+        wide_table([{DURATION: ("ns", "0"), CYCLES: ("cycle", "0"), SM: ("%", "0")}], identity=[ZERO_SHAPE])
+    )
+    (kernel,) = read(table).analyse().to_dict()["kernels"]
+    assert (kernel["failed"], kernel["duration_ns"], kernel["verdict"]) == (True, None, "unknown")
+
+
 def test_a_rate_per_cycle_that_is_rounded_to_nothing_is_not_zero(table: Path) -> None:
     rate, share = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed", "a__b.pct"
     launch = {rate: ("inst/cycle", "0.00"), share: ("%", "0.00"), "other__zero": ("", "0")}

@@ -378,6 +378,11 @@ def test_lines_of_several_ranks_are_refused(tmp_path: Path) -> None:
     ("text", "found", "hint"),
     [
         ("Epoch 1\nDuration us 5\n", "found another text file", "--page raw --csv"),
+        (
+            "Epoch 1\nDuration us 5\nDRAM Throughput % 72.72\n",
+            "found values without (Duration, DRAM Throughput)",
+            "or the heading of their section",
+        ),
         (log(), "values, found kernels' names without any", "sections with their tables"),
         (f"    Section: {SPEED_OF_LIGHT}\n", "values, found sections without any", "sections with their tables"),
         (

@@ -109,6 +109,9 @@ CLOCK: Callable[[int], str] = lambda number: f"12:{number // 60:02}:{number % 60
         lambda _: "out> ",
         lambda _: "(bench pid=4711) ",
         CLOCK,
+        lambda number: f"{number + 95:6d}\t",  # cat -n
+        lambda number: f"{number + 5:>3}  ",
+        lambda number: f"[{number + 5:2}] ",
         lambda number: f"[{CLOCK(number).strip()}] INFO - ",
         lambda number: f"Nov  3 {CLOCK(number)}node7 run.sh[812]: ",
     ],
@@ -118,6 +121,16 @@ def test_what_stands_before_each_line_is_left_out(tmp_path: Path, text: str, pre
     report = read_log(tmp_path, f"Started.\n{prefixed}")
     assert report.workloads["demangled_name"].to_list() == ["void ns::fn<int>(int, T1)"]
     assert counter_values(report, DURATION) == [[3.75e6]]
+    assert report.damage is None
+
+
+@pytest.mark.parametrize("first", [1, 5, 95, 995])
+def test_numbers_of_lines_may_be_aligned(tmp_path: Path, first: int) -> None:
+    twice = f"{TEXT}  other(int) {TEXT.splitlines()[1].split(') ', 1)[1]}\n" + "\n".join(TEXT.splitlines()[2:])
+    lines = enumerate(twice.splitlines(), first)
+    report = read_log(tmp_path, "".join(f"{number:6d}\t{line}\n" if line else "       \n" for number, line in lines))
+    assert report.workloads["demangled_name"].to_list() == ["void ns::fn<int>(int, T1)", "other(int)"]
+    assert counter_values(report, DURATION) == [[3.75e6] * 2]
     assert report.damage is None
 
 

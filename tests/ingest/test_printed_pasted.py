@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from ncuroof.errors import ReportFormatError
-from tests.support.console import log, section
+from tests.support.console import LAUNCH, log, section
 from tests.support.console import table as console_table
 from tests.support.printed import long_table
 from tests.support.printed_logs import counter_values, read_log
@@ -241,3 +242,111 @@ def test_rules_of_the_first_versions_and_tiny_speedups_are_read(tmp_path: Path) 
         ("The kernel is busy. All is well.", "ok", None, None),
         ("Hardly anything.", "optimization", pytest.approx(1.193e-7), "global"),
     ]
+
+
+# ---- tabs --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        lambda line: re.sub(r"(?<=\S) {2,}(?=\S)", "\t", line),  # of a spreadsheet or a chat
+        lambda line: re.sub(r" {2,}", "\t", line.strip()),
+        lambda line: "".join(
+            re.sub(r" +$", "\t", f"{line[at : at + 8]:8}") for at in range(0, len(line), 8)
+        ),  # unexpand -a
+    ],
+)
+def test_columns_may_be_separated_by_tabs(tmp_path: Path, pasted: Callable[[str], str]) -> None:
+    text = log(
+        SPEED, section(LAUNCH_STATS, [("Registers Per Thread", "register/thread", "40"), ("Block Size", "", "256")])
+    )
+    report = read_log(tmp_path, "".join(f"{pasted(line)}\n" for line in text.splitlines()))
+    assert counter_values(report, DURATION, DRAM, REGISTERS_NAME) == [[100e3], [12.5], [40.0]]
+    assert report.workloads["function_name"].to_list() == ["fn"]
+    assert report.damage is None
+
+
+# ---- Markdown and web pages ---------------------------------------------------------------------------
+
+TEXT = log(
+    SPEED, section(LAUNCH_STATS, [("Registers Per Thread", "register/thread", "40"), ("Waves Per SM", "", "2.37")])
+)
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        lambda text: text.replace("<", "&lt;").replace(">", "&gt;"),
+        lambda text: text.replace("_", r"\_").replace("%", r"\%").replace("<", r"\<").replace("# ", r"\# "),
+        lambda text: text.replace("    Section: ", "### Section: "),
+    ],
+)
+def test_what_markdown_and_web_pages_escape_is_read(tmp_path: Path, pasted: Callable[[str], str]) -> None:
+    report = read_log(tmp_path, pasted(TEXT))
+    assert report.workloads["demangled_name"].to_list() == ["void ns::fn<int>(int, T1)"]
+    assert counter_values(report, DURATION, DRAM, REGISTERS_NAME) == [[100e3], [12.5], [40.0]]
+    assert report.damage is None
+
+
+def test_escaped_names_of_counters_are_read(tmp_path: Path) -> None:
+    rows = [
+        ("gpu\\_\\_time\\_duration.sum", "us", "100.00"),
+        ("gpu\\_\\_dram\\_throughput.avg.pct\\_of\\_peak\\_sustained\\_elapsed", r"\%", "12.50"),
+    ]
+    assert counter_values(read_log(tmp_path, log(console_table(rows))), DURATION, DRAM) == [[100e3], [12.5]]
+
+
+@pytest.mark.parametrize("quote", ["", "> "])
+@pytest.mark.parametrize("has_heading", [True, False])
+def test_tables_of_markdown_are_read(tmp_path: Path, quote: str, *, has_heading: bool) -> None:
+    heading = (
+        "Section: GPU Speed Of Light Throughput\n\n| Metric Name | Metric Unit | Metric Value |\n"
+        if has_heading
+        else ""
+    )
+    rows = "| Duration | us | 1,100.00 |\n| DRAM Throughput | % | 12.50 |\n| Waves Per SM | | 2.37 |\n"
+    text = f"{LAUNCH}\n{heading}|---|:---:|---:|\n{rows}"
+    report = read_log(tmp_path, "".join(f"{quote}{line}\n" for line in text.splitlines()))
+    assert counter_values(report, DURATION, DRAM, "launch__waves_per_multiprocessor") == [[1.1e6], [12.5], [2.37]]
+    assert report.damage is None
+
+
+@pytest.mark.parametrize("separator", ["\u2019", " ", "'", "\u202f", ","])
+@pytest.mark.parametrize("has_rulers", [True, False])
+def test_thousands_may_be_separated_by_any_sign(tmp_path: Path, separator: str, *, has_rulers: bool) -> None:
+    rows = [("Duration", "us", f"1{separator}234.50"), ("Elapsed Cycles", "cycle", f"1{separator}234{separator}567")]
+    text = section("GPU Speed Of Light Throughput", rows)
+    lines = [line for line in text.splitlines() if has_rulers or "---" not in line]
+    report = read_log(tmp_path, log("\n".join(lines)))
+    assert counter_values(report, DURATION, "gpc__cycles_elapsed.max") == [[1234.5e3], [1234567.0]]
+    assert report.damage is None
+
+
+# ---- progress of another ncu --------------------------------------------------------------------------
+
+PROGRESS = '==PROF== Profiling "other" - 1: 0%....50%....100% - 8 passes\n'
+
+
+@pytest.mark.parametrize("n_lines", range(2, 21))
+def test_progress_among_the_tables_of_a_launch_loses_nothing(tmp_path: Path, n_lines: int) -> None:
+    text = log(SPEED, "    OPT   This kernel waits\n          for memory.\n\n", REGISTERS)
+    lines = text.splitlines(keepends=True)
+    assert len(lines) > n_lines
+    report = read_log(tmp_path, "".join([*lines[:n_lines], PROGRESS, *lines[n_lines:]]))
+    assert report.workloads["function_name"].to_list() == ["fn"]
+    assert counter_values(report, DURATION, DRAM, REGISTERS_NAME) == [[100e3], [12.5], [40.0]]
+    assert report.rules["message"].to_list() == ["This kernel waits for memory."]
+    assert (report.damage, report.warnings) == (None, ())
+
+
+def test_progress_within_the_raw_page_loses_nothing(tmp_path: Path) -> None:
+    rows = [
+        ("gpu__time_duration.sum", "us", "100.00"),
+        (REGISTERS_NAME, "register/thread", "40"),
+        ("sm__a.sum", "", "1"),
+    ]
+    lines = log(console_table(rows)).splitlines(keepends=True)
+    for n_lines in range(2, len(lines)):
+        report = read_log(tmp_path, "".join([*lines[:n_lines], PROGRESS, *lines[n_lines:]]))
+        assert counter_values(report, DURATION, REGISTERS_NAME, "sm__a.sum") == [[100e3], [40.0], [1.0]]

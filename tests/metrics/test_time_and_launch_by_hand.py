@@ -99,6 +99,7 @@ ROWS: list[ByHand] = [
     ("launch.n_rows_per_warp", {"launch__block_size": 256}, None),
     ("launch.n_registers_per_thread", {"launch__registers_per_thread": 41}, 41),
     ("launch.shared_bytes_per_block", {"launch__shared_mem_per_block": 1032, STATIC: 3, DYNAMIC: 5}, 1032),
+    ("launch.shared_bytes_per_block", {STATIC: 3, DYNAMIC: 5, "launch__shared_mem_per_block_driver": 1024}, 1032),
     ("launch.shared_bytes_per_block", {STATIC: 3, DYNAMIC: 5}, 8),
     ("launch.own_shared_bytes_per_block", {"launch__shared_mem_per_block": 1032, STATIC: 3, DYNAMIC: 5}, 8),
     ("launch.blocks_per_sm", {"launch__grid_size": 99, "launch__sm_count": 66}, 1.5),

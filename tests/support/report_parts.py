@@ -101,12 +101,17 @@ class RooflineChart:
 
 @dataclass(frozen=True)
 class Section:
-    """A section that was collected for a kernel."""
+    """A section that was collected for a kernel.
+
+    Attributes:
+        breakdowns: names of text metrics, `breakdown:…`, each of which lists the counters of a table.
+    """
 
     identifier: str
     name: str = ""
     header_metrics: tuple[str, ...] = ()
     charts: tuple[RooflineChart, ...] = ()
+    breakdowns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -210,7 +215,13 @@ def encode_section(number: int, section: str | Section) -> bytes:
         text(2, section.name or section.identifier),
         header if section.header_metrics else b"",
         *(message(5, message(1, message(6, *_chart(chart)))) for chart in section.charts),
+        *(message(5, message(1, message(1, *_breakdown_table(name)))) for name in section.breakdowns),
     )
+
+
+def _breakdown_table(name: str) -> list[bytes]:
+    """Return the fields of a table of the counters that a breakdown lists, as the section file of Speed of Light has it."""
+    return [integer(3, 1), message(5, text(1, name), text(2, "{UNIT}: {COMPOUND_NAME}"))]
 
 
 def _chart(chart: RooflineChart) -> list[bytes]:

@@ -20,12 +20,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ncuroof.ingest.printed.console_parts import Place, RepeatedSections, Rule, Value
-from ncuroof.ingest.printed.labels import PrintedLabels
+from ncuroof.ingest.printed.labels import COUNTER_MARK, PrintedLabels
 from ncuroof.ingest.printed.launch_lines import LaunchLine, LaunchLines, may_be_launch
 from ncuroof.ingest.printed.records import INVOCATIONS, Header
 
 _CONTAINER = r"[\w.-]{1,60}[-_]\d{1,4} +\|(?=\s|$)"
-_QUOTING = re.compile(rf"(?:\s*(?:>|//|#(?! [A-Z])|│|\d+[:|](?=\s)|{_CONTAINER}))*")
+_QUOTING = re.compile(rf"(?:\s*(?:>|//|#(?! (?!Section: )[A-Z])|│|\d+[:|](?=\s)|{_CONTAINER}))*")
 """Prefixes of quoted lines: marks of e-mail, notes and comments, line or rank numbers, names of containers. "# SMs" is a label, not
 a comment."""
 
@@ -42,8 +42,8 @@ _PROMPT = re.compile(r".*[$#>%]\s*$|.*[$#]\s+\S+(?:\s+\S+){0,7}$")
 """What comes before ncu in a command line: a shell's prompt, and launchers with their options."""
 
 _NEXT_RUN = re.compile(r"==PROF==(?!\s+\d+: )")
-"""Beginning of ncu's progress messages, which never occur among a launch's sections; its warnings may, and the NVTX ranges that
-versions of 2020 list below a kernel's name."""
+"""Beginning of ncu's progress messages, which come behind the last table of a run, and among tables where several processes of ncu
+write one log; its warnings come anywhere, and so do the NVTX ranges that versions of 2020 list below a kernel's name."""
 
 _PROCESS = re.compile(r"\[(\d+)\] (\S.*)@\S+$")
 _GPU = re.compile(r"(?:.* )?Device (\d+), CC (\d+\.\d+)$")
@@ -53,6 +53,8 @@ _SECTION = re.compile(r"Section: (.+)")
 _TABLE = re.compile(r"Metric Name\s+Metric Unit\s+Metric Value$")
 _SUMMARY = re.compile(r"Metric Name\s+Metric Unit\s+Minimum\s+Maximum\s+Average$")
 _N_COLUMNS, _N_COLUMNS_OF_SUMMARY = 3, 5
+_INDENT = 4
+"""Of what ncu prints below a kernel's name."""
 _RULER = re.compile(r"-{3,}(?:\s+-{3,})*$")
 _RULE = re.compile(r"(OPT|INF|WRN|ERR|OK(?=\s{2}))\s+(\S.*)")
 
@@ -64,8 +66,10 @@ _UNIT = re.compile(
 _LONGEST = 500
 """Longest line that is split by words, in characters."""
 
-_NUMBER = r"[-+]?\d{1,3}(?: \d{3})+(?:,\d+)?|[-+]?\d[\d.,'\u00a0\u202f]*(?:e[-+]?\d+)?|[-+]?inf|nan|n/a|no data"
-"""Blanks between groups of three digits are thousands separators, in locales whose decimal separator is a comma."""
+_NUMBER = (
+    r"[-+]?\d{1,3}(?: \d{3})+(?:[.,]\d+)?|[-+]?\d[\d.,'\u2019\u00a0\u202f]*(?:e[-+]?\d+)?|[-+]?inf|nan|n/a|no data"
+)
+"""Blanks between groups of three digits are thousands separators."""
 _BEHIND = r"(?:\s{2,}\S.*|\s+(?:<|#|//|[‹←⟵]).*)?"
 """A remark by the person who copied the line."""
 
@@ -106,6 +110,7 @@ class ConsoleRecords:
         self._labels = labels
         self._process: dict[str, str] = {}
         self._place: Place | None = None
+        self._interrupted: Place | None = None
         self._n_headings = 0
         self._launches = RepeatedSections()
         self._launch_lines = LaunchLines()
@@ -163,6 +168,11 @@ class ConsoleRecords:
 
     def _take_text(self, shown: str, text: str) -> None:
         before = self._open
+        if _NEXT_RUN.match(text) and not self.is_unnamed:
+            self._interrupt()
+            return
+        if self._interrupted is not None and self._resumes(text, shown):
+            self._place, self._interrupted = self._interrupted, None
         if self._begins(text, shown):
             self._open = None if self._open is before else self._open
         elif isinstance(before, Rule) and len(shown) - len(text) > before.indent:
@@ -172,6 +182,20 @@ class ConsoleRecords:
         elif self._orphan:
             cells = by_words(text, self._orphan, self._labels)
             self.n_lost += cells is not None and self._labels.knows(self._orphan, cells.label)
+
+    def _interrupt(self) -> None:
+        """Wait for the next part of the current launch, unless its table goes on: it may be complete, or not."""
+        self._launch_lines.clear()
+        if not self.is_cut:
+            self._interrupted, self._place, self._orphan = self._place or self._interrupted, None, ""
+
+    def _resumes(self, text: str, shown: str) -> bool:
+        """Return whether a line belongs to the launch that ncu's progress has interrupted: no other program prints such lines."""
+        is_indented = len(shown) - len(text) >= _INDENT
+        if _SECTION.match(text) or (is_indented and (_RULE.match(text) or _RULER.match(text))):
+            return True
+        row = below_rulers(shown, self._columns)
+        return row is not None and COUNTER_MARK in row.label
 
     def _begins(self, text: str, shown: str) -> bool:
         """Return whether a line ends the open rule or value, and start the launch, section, rule or table that it begins.
@@ -228,7 +252,7 @@ class ConsoleRecords:
         self._sections.add(name)
 
     def _end_launch(self) -> None:
-        self._place, self._orphan = None, ""
+        self._place, self._interrupted, self._orphan = None, None, ""
 
     def _begins_part(self, place: Place, text: str, shown: str) -> bool:
         """Return whether a line begins a section, rule, table or ruler of the current launch, and start it."""
@@ -256,7 +280,7 @@ class ConsoleRecords:
     def _begin_launch(self, identity: Mapping[str, str]) -> None:
         self._n_headings += 1
         launch = {"ID": str(self.n_tables), "Process ID": "", **self._process, **identity}
-        self._place = Place(launch, "", self._n_headings)
+        self._place, self._interrupted = Place(launch, "", self._n_headings), None
         self.n_empty += self._is_empty
         self.n_tables, self._is_empty = self.n_tables + 1, True
         self._columns, self._is_table, self._awaits_table, self._orphan, self._sections = (), False, True, "", set()

@@ -123,9 +123,8 @@ def _of_breakdowns(breakdowns: Iterable[Mapping[str, Any]], units: Mapping[str, 
     """Yield label and counter of each breakdown member: "L1: Lsu Writeback Active", formerly "SOL L1: Lsu Writeback Active"."""
     for member in (member for breakdown in breakdowns for member in breakdown["members"]):
         unit, _, name = member.partition("__")
-        if unit not in units:
-            continue
-        label = f"{units[unit]}: {name.replace('_', ' ').title()}"
+        words = " ".join(word.capitalize() for word in name.split("_"))  # "Lts2xbar": str.title would write "Lts2Xbar"
+        label = f"{units[unit]}: {words}"
         yield label, f"{member}{SUFFIX}"
         yield f"SOL {label}", f"{member}{SUFFIX}"
 

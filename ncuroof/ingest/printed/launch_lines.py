@@ -24,6 +24,9 @@ _OF_LAUNCH = ("Kernel Name", "Grid Size", "Block Size", "Context", "Stream", "De
 _LAST_WORDS = ("Context ", "Stream ", "CC ", f"{INVOCATIONS} ")
 """One of these precedes the number at the end of a launch's line; else a shape's bracket ends it."""
 
+_ENDS_WITHIN = re.compile(r"(?:,|, (?:Context|Stream|Device|CC|Invocations))$")
+"""End of the first part of a wrapped line, between two words: a blank comes next, which the line below has not kept."""
+
 _MAY_BE_ONE = re.compile(r"\(\d+, \d+, \d+\)x\(\d+, \d+, \d+\)|, Context \d|, Invocations \d")
 """A line that may name a launch but does not parse: what follows must not be assigned to the launch before."""
 
@@ -71,7 +74,9 @@ class LaunchLines:
             line: a line that is not blank, with its indent.
             is_in_table: whether the line comes after the header of a table; then it begins no wrapped line.
         """
-        may_end_one = line.endswith(")") or (line[-1:].isdecimal() and any(word in line for word in _LAST_WORDS))
+        is_rest = bool(self._before) and _ENDS_WITHIN.search(self._before[-1]) is not None
+        is_told = line[-1:].isdecimal() and (is_rest or any(word in line for word in _LAST_WORDS))
+        may_end_one = is_told or line.endswith(")")
         found = self._found(line) if may_end_one else None
         if (is_in_table and not found) or len(line) > _LONGEST:
             self.clear()
@@ -146,7 +151,7 @@ def _is_wrapped(before: str, line: str) -> bool:
 
 
 def _joined(before: str, line: str) -> str:
-    if _is_wrapped(before, line):
+    if _is_wrapped(before, line) and not _ENDS_WITHIN.search(before):
         return before + line
     is_close = before.rstrip().endswith(("(", "<", ":")) or line.lstrip().startswith((")", ">", ",", ":"))
     return f"{before.rstrip()}{'' if is_close else ' '}{line.strip()}"

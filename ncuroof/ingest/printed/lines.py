@@ -9,6 +9,7 @@ Source: nbformat 3 and 4, "The Notebook file format" (Jupyter, Colab and VS Code
 from __future__ import annotations
 
 import ast
+import html
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,6 +30,12 @@ _ESCAPE = "\x1b"
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
 _TIME = re.compile(r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?\]?[ \t]")
 
+_ENTITY = re.compile(r"&(?:lt|gt|amp|quot|nbsp|#39|#x27);")
+_ESCAPED = re.compile(r"\\([_%*#<>|\[\]])")
+_BEFORE_ROW, _LEAST_BARS = " >", 3
+"""Of a row of a table in Markdown, which may be quoted and has at least two cells."""
+_RULER = re.compile(r":?-+:?")
+
 _NOTEBOOK = ".ipynb"
 _LARGEST_NOTEBOOK = 1 << 28
 """In bytes: a notebook is held in memory several times; those with pictures have some ten megabytes."""
@@ -37,6 +44,10 @@ _FENCE = "```\n"
 """Between the cells of a notebook, as between the pieces of a note."""
 
 _OF_NCU = re.compile(r'\s*Section: \w|"?ID"?[,;\t]"?Process ID"?[,;\t]|==PROF== ')
+_NUMBERS = re.compile(r"( *\d+)")
+_NUMBER = r" *(\d{1,18})"
+"""A number in a prefix: programs that count lines align their numbers to the right."""
+
 _LONGEST_PREFIX = 80
 _MOST_RESTARTS = 3
 """How often the numbers in a prefix may decrease, where they are not those of ranks."""
@@ -50,7 +61,7 @@ class Prefix:
     """
 
     def __init__(self, example: str) -> None:
-        parts = (r"(\d{1,18})" if part.isdecimal() else re.escape(part) for part in re.split(r"(\d+)", example) if part)
+        parts = (_NUMBER if part.strip().isdecimal() else re.escape(part) for part in _NUMBERS.split(example) if part)
         self._pattern = re.compile("".join(parts))
         self._is_time = ":" in example.rstrip().rstrip(":")
         self._numbers: tuple[int, ...] = ()
@@ -83,9 +94,25 @@ def learned_prefix(lines: Iterable[str]) -> Prefix | None:
         if not prefix.strip():
             return None
         if len(prefix) <= _LONGEST_PREFIX:
-            shape = re.sub(r"\d+", "0", prefix)
+            shape = _NUMBERS.sub(" 0", prefix)
             found[shape] = found.get(shape, 0) + 1
     return Prefix(max(found, key=lambda each: found[each])) if found else None
+
+
+def as_columns(line: str) -> str:
+    """Return a line with the columns that a terminal shows, where a note has tabs, Markdown's escapes or a row of its tables.
+
+    The ruler of a table in Markdown, which says nothing about ncu's columns, becomes an empty line.
+    """
+    line = line.expandtabs()
+    if "\\" in line:
+        line = _ESCAPED.sub(r"\1", line)
+    row = line.lstrip(_BEFORE_ROW).rstrip()
+    if not row.startswith("|") or not row.endswith("|") or row.count("|") < _LEAST_BARS:
+        return line
+    cells = [cell.strip() for cell in row[1:-1].split("|")]
+    columns = "" if all(map(_RULER.fullmatch, cells)) else f"    {'  '.join(cells)}"
+    return f"{line[: len(line) - len(line.lstrip(_BEFORE_ROW))]}{columns}\n"
 
 
 def printed_lines(path: Path, where: str) -> Iterator[str]:
@@ -98,7 +125,7 @@ def printed_lines(path: Path, where: str) -> Iterator[str]:
         OSError: the file cannot be read.
     """
     lines = _notebook_lines(path, where) if path.suffix.lower() == _NOTEBOOK else _text_lines(path, where)
-    return (_without_prefix(line) for line in lines)
+    return (_plain(line) for line in lines)
 
 
 def _text_lines(path: Path, where: str) -> Iterator[str]:
@@ -123,9 +150,12 @@ def _in_its_encoding(line: str) -> str:
     return line.encode("utf-8", "surrogateescape").decode(_OTHER_ENCODING, "replace")
 
 
-def _without_prefix(line: str) -> str:
+def _plain(line: str) -> str:
+    """Return a line without colours and times, and with the characters that a web page writes as entities."""
     if _ESCAPE in line:
         line = _COLOUR.sub("", line)
+    if "&" in line:
+        line = _ENTITY.sub(lambda entity: html.unescape(entity[0]), line)
     time = _TIME.match(line) if line[:1] in "[12" else None
     return line[time.end() :] if time else line
 

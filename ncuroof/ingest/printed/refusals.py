@@ -12,15 +12,19 @@ from pathlib import Path
 
 from ncuroof.errors import NcuroofError, ReportEmptyError, ReportFormatError
 from ncuroof.formatting import counted
-from ncuroof.ingest.printed.console import ConsoleRecords
+from ncuroof.ingest.printed.console import ConsoleRecords, by_words
 from ncuroof.ingest.printed.gui_tables import GuiRecords
-from ncuroof.ingest.printed.lines import printed_lines
+from ncuroof.ingest.printed.labels import load_printed_labels
+from ncuroof.ingest.printed.lines import as_columns, printed_lines
 from ncuroof.ingest.printed.log_messages import RunLog, read_log
 from ncuroof.ingest.printed.records import PrintedRecords
 from ncuroof.ncu.settings import FOLLOWS_FROM_ANOTHER, NOTHING_PROFILED
 from ncuroof.resources import profile_file
 
 _RAW_PAGE = "print the counters themselves: ncu --import REPORT --page raw --csv"
+
+_LEAST_VALUES = 2
+"""Labels with values that a text of ncu has at least: a word such as "Duration" is in other texts too."""
 
 _NO_METRICS = re.compile(r"No metrics to collect")
 _EMPTY = "the log of a run of ncu that recorded nothing"
@@ -65,11 +69,29 @@ def _of_text(records: ConsoleRecords, path: Path, name: str) -> NcuroofError:
     return (
         error_of_log(printed_lines(path, name), name)
         or error_of_other_tool(printed_lines(path, name), name)
+        or _error_of_values(printed_lines(path, name), name)
         or ReportFormatError(
             f"{name}: expected an Nsight Compute report or output of ncu, found another text file",
             hint="pass the .ncu-rep file itself, or the output of `ncu --import REPORT --page raw --csv`",
         )
     )
+
+
+def _error_of_values(lines: Iterable[str], name: str) -> ReportFormatError | None:
+    """Return the error for values that belong to no kernel and no section; None for a text with fewer than two of them."""
+    labels = load_printed_labels()
+    found: dict[str, None] = {}
+    for line in map(as_columns, lines):
+        cells = by_words(line.strip(), "", labels)
+        if cells is not None and labels.knows("", cells.label):
+            found[cells.label] = None
+        if len(found) == _LEAST_VALUES:
+            return ReportFormatError(
+                f"{name}: expected a line with the kernel's name above its values, found values without ({', '.join(found)})",
+                hint="add one above them, `fn(int) (1, 1, 1)x(32, 1, 1), Context 1`, or the heading of their section, "
+                "`Section: GPU Speed Of Light Throughput`",
+            )
+    return None
 
 
 def _of_names(records: ConsoleRecords, path: Path, name: str) -> NcuroofError:

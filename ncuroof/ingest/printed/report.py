@@ -27,7 +27,7 @@ from ncuroof.ingest.printed.labels import (
     with_members,
     with_same_clocks,
 )
-from ncuroof.ingest.printed.lines import Prefix, learned_prefix, printed_lines
+from ncuroof.ingest.printed.lines import Prefix, as_columns, learned_prefix, printed_lines
 from ncuroof.ingest.printed.log_messages import trouble_beside_tables
 from ncuroof.ingest.printed.records import PrintedRecords
 from ncuroof.ingest.printed.sentences import mentioned_counters
@@ -43,7 +43,7 @@ from ncuroof.ingest.printed.tables import (
     workload_kind,
 )
 from ncuroof.ingest.printed.unknown_counters import sentences
-from ncuroof.ingest.printed.values import Values, values_of, with_exact_shares
+from ncuroof.ingest.printed.values import Values, values_of, with_exact_shares, without_failed
 from ncuroof.ingest.raw_report import (
     RAW_PROCESSES,
     RAW_RULES,
@@ -85,7 +85,7 @@ def read_printed(path: Path, name: str, selection: CounterSelection | None) -> R
         from ncuroof.ingest.printed.refusals import error_without_launches  # noqa: PLC0415  only for a file without tables
 
         raise error_without_launches(records, path, name)
-    values = values_of(gathered, name)
+    values = without_failed(values_of(gathered, name), gathered.launches)
     missing = [label for label in gathered.unavailable if label not in values.numbers.columns]
     unknown = list(sentences(missing, labels, selection.names if selection else ()))
     _require_counters(gathered, values, name, unknown)
@@ -148,7 +148,7 @@ def _gathered(
             found = gathered(table)
             if table.n_tables:
                 return found
-        return gathered(ConsoleRecords(lines(), labels))
+        return gathered(ConsoleRecords(map(as_columns, lines()), labels))
 
     records, found = first_found()
     if not found.launches and (prefix := learned_prefix(lines())) is not None:
@@ -157,7 +157,7 @@ def _gathered(
         return records, found
     console = records
     if console.n_tables == 0 and console.has_sections and not console.has_other_names:
-        console = ConsoleRecords(lines(), labels, is_unnamed=True)
+        console = ConsoleRecords(map(as_columns, lines()), labels, is_unnamed=True)
         _, found = gathered(console)
     if console.is_mixed or (prefix is not None and prefix.is_of_ranks):
         raise ReportFormatError(

@@ -290,6 +290,12 @@ def launch_counters(cells: Mapping[str, str]) -> dict[str, float]:
     return found
 
 
+def is_without_extent(cells: Mapping[str, str]) -> bool:
+    """Return whether grid or block of a row's launch are printed as zeros, as those of a launch whose collection failed."""
+    shapes = (_TRIPLE.fullmatch(cells.get(column, "")) for column in _EXTENTS)
+    return any(shape is not None and not any(extent.strip("0") for extent in shape.groups()) for shape in shapes)
+
+
 def is_number(text: str) -> bool:
     """Return whether a text is a non-negative integer that is certain to fit into 64 bits."""
     return text.isdecimal() and len(text) <= _MOST_DIGITS

@@ -10,16 +10,16 @@ Units are printed with prefixes that fit the column. Source: `profiles/printed.t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import polars as pl
 
 from ncuroof.errors import ReportFormatError
 from ncuroof.ingest.printed.labels import SUFFIX, cycles_of_share
-from ncuroof.ingest.printed.tables import Gathered
+from ncuroof.ingest.printed.tables import DURATION, Gathered, is_without_extent
 from ncuroof.ingest.printed.unknown_counters import UNAVAILABLE
-from ncuroof.ingest.raw_report import GREATEST_VALUE, LEAST_VALUE, without_columns
+from ncuroof.ingest.raw_report import GREATEST_VALUE, LEAST_VALUE, is_measured, without_columns
 from ncuroof.resources import profile_file
 
 _PER_CYCLE = ".per_cycle_"
@@ -38,6 +38,12 @@ _WITH_SIGNS = r"^[-+]?(?:\d{1,3}(?:[.,]\d{3})+|\d+)(?:[.,]\d*)?(?:[eE][-+]?\d+)?
 _LOOKS_NUMERIC = rf"^[-+]?\d(?:[\d.,]|{_SPACES})*(?:[eE][-+]?\d+)?$"
 
 _NANOSECONDS_PER_SECOND = 1e9
+
+_CLOCKS = (
+    DURATION,
+    *(f"{unit}__cycles_elapsed.{each}" for unit in ("gpc", "sm", "smsp") for each in ("avg", "max", "sum")),
+)
+"""Counters that are zero for no launch that was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +94,33 @@ def values_of(gathered: Gathered, where: str) -> Values:
         not_finite=has_number.select(pl.col(name) & possible[name].is_null() for name in has_number.columns),
         texts=_joined([(part.rows, part.texts) for part in parts], n_rows),
         units=_merged(part.units for part in parts),
+    )
+
+
+def without_failed(values: Values, launches: Sequence[Mapping[str, str]]) -> Values:
+    """Return the values without those of failed launches: nothing that was measured of such a launch is finite.
+
+    With `--print-units auto`, ncu prints zeros in place of the `nan` of a failed launch. No launch takes no time and no cycles, or
+    has no block.
+
+    Args:
+        values: the values of all launches.
+        launches: the cells of each launch in the columns IDENTITY.
+    """
+    has_shape = pl.Series([not is_without_extent(launch) for launch in launches], dtype=pl.Boolean)
+    clocks = values.numbers.select(name for name in _CLOCKS if name in values.numbers.columns)
+    collected = [name for name in values.numbers.columns if is_measured(name)]
+    if not collected or (has_shape.all() and not clocks.width):
+        return values
+    longest = clocks.max_horizontal() if clocks.width else pl.repeat(None, len(launches), dtype=pl.Float64, eager=True)
+    has_failed = (longest == 0).fill_null(value=False) | (longest.is_null() & ~has_shape)
+    measured = pl.col(collected)
+    return replace(
+        values,
+        numbers=values.numbers.with_columns(pl.when(~has_failed).then(measured)),
+        not_finite=values.not_finite.with_columns(
+            values.not_finite[name] | (has_failed & values.numbers[name].is_not_null()) for name in collected
+        ),
     )
 
 
