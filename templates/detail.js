@@ -188,7 +188,7 @@ function known(position, detail) {
   const sliders = whatIf(position, detail.detail.scaling);
   if (LAUNCHES.failed[position]) return [...detail.caveats(), ...detail.blocks(DATA.sections.filter(([key]) => key === "facts")), ...detail.vendor()];
   return [
-    ...detail.path(), ...detail.findings(), ...sliders, ...detail.caveats(), ...detail.missing(), ...detail.flow(), ...detail.blocks(), ...detail.vendor(), rawCounters(position),
+    ...detail.path(), ...timeInside(detail), ...detail.findings(), ...sliders, ...detail.caveats(), ...detail.missing(), ...detail.flow(), ...detail.blocks(), ...detail.vendor(), rawCounters(position),
   ];
 }
 
