@@ -97,3 +97,19 @@ def test_nvidias_module_reads_the_same_series(tmp_path: Path) -> None:
         assert [places.as_uint64(index) for index in range(metric.num_instances())] == times
         assert [metric.as_double(index) for index in range(metric.num_instances())] == values
     assert samples.height == 9
+
+
+@pytest.mark.long
+@pytest.mark.corpus
+def test_series_of_recorded_reports_are_those_of_nvidias_module(corpus: list[Path]) -> None:
+    ncu_report = pytest.importorskip("ncu_report")
+    n_compared = 0
+    for path in (path for path in corpus if path.stat().st_size < 1_000_000 and b"Triage" in path.read_bytes()):
+        actions = [action for each in ncu_report.load_report(str(path)) for action in each]
+        for row, counter, times, values in open_report(path).samples.iter_rows():
+            metric = actions[row][counter]
+            places = metric.correlation_ids()
+            stored = {places.as_uint64(index): metric.as_double(index) for index in range(metric.num_instances())}
+            assert {time: stored[time] for time in times} == dict(zip(times, values, strict=True)), (path.name, counter)
+            n_compared += 1
+    assert n_compared > 100
