@@ -110,6 +110,16 @@ class Analysis:
         return self.diagnosis.findings
 
     @property
+    def phases(self) -> pl.DataFrame:
+        """PHASES: one row per sampled kernel and phase of its time, with verdict and limiter."""
+        return self.diagnosis.phases
+
+    @property
+    def samples(self) -> pl.DataFrame:
+        """SAMPLES: one row per kernel with counters that were sampled while it ran."""
+        return self.diagnosis.samples
+
+    @property
     def groups(self) -> pl.DataFrame:
         """GROUPS: launches with the same kernel, shape and verdict, the most recoverable time first."""
         bounds, diagnosis = self.roofline_tables.bounds, self.diagnosis

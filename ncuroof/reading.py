@@ -14,6 +14,7 @@ from ncuroof.diagnosis import diagnose, summarise, unit_weights, weigh
 from ncuroof.errors import ArgumentError, CountsError, ReportNotFoundError, UnknownNameError
 from ncuroof.ingest import READERS, RawReport, ReaderName, open_reports
 from ncuroof.metrics import measure, selection
+from ncuroof.phases import measure_phases
 from ncuroof.roofline import roofline, sheet_dram_bandwidth
 from ncuroof.sidecars.calibration import Calibration
 from ncuroof.sidecars.counts import Counts, counts_beside
@@ -81,7 +82,8 @@ class Reports:
         placed = roofline(measurements, reached)
         weighting = weigh(measurements.kernels, counts)
         weights = unit_weights(measurements.kernels) if weighting is None else weighting.weights
-        diagnosis = diagnose(measurements, placed, weights)
+        phased = measure_phases(self.raw, measurements.kernels)
+        diagnosis = diagnose(measurements, placed, weights, phased)
         return Analysis(
             reports=self.raw,
             measurements=measurements,

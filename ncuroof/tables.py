@@ -207,6 +207,52 @@ FLIPS = pl.Schema(
 WASTE_LEVELS = ("shared", "l1", "l2", "dram")
 """Memory levels at which waste can occur, from the SM outwards: values of MemoryLevel."""
 
+PHASE_KIND = pl.Enum(["ramp", "steady", "tail", "gap"])
+
+SAMPLED_UNITS = ("dram", "l2", "l1", "compute", "issue", "tensor", "fp32", "fp64", "alu", "xu", "uniform")
+"""Units whose use ncu can sample, as in profiles/samples.toml."""
+
+PHASES = pl.Schema(
+    {
+        "id": pl.UInt32(),
+        "phase": pl.UInt32(),  # number within the kernel, in order of time
+        "start_ns": pl.Float64(),  # from the kernel's start
+        "duration_ns": pl.Float64(),
+        "kind": PHASE_KIND,
+        "verdict": pl.String(),  # by the tree that judges kernels
+        "limiter": pl.String(),
+        "stall": pl.String(),  # what warps wait for most; null where their states were not sampled
+        "stall_frac": pl.Float64(),  # its share of their time
+        "sm_active_frac": pl.Float64(),  # share of the SMs with work
+        **{f"utilisation.{unit}": pl.Float64() for unit in SAMPLED_UNITS},  # null where not sampled
+        "inferred": pl.List(pl.Struct({"unit": pl.String(), "frac": pl.Float64()})),  # units that were not sampled
+        "precision": pl.String(),  # of the point on DRAM's roofline; null where the series do not give one
+        "intensity_flop_per_byte": pl.Float64(),
+        "flop_per_s": pl.Float64(),
+        "roof_frac": pl.Float64(),
+    }
+)
+"""One row per kernel that was sampled often enough, and phase of it; the phases of a kernel fill its duration."""
+
+SAMPLES = pl.Schema(
+    {
+        "id": pl.UInt32(),
+        "interval_ns": pl.Float64(),  # between two samples of the finest series
+        "n": pl.UInt32(),  # samples of it within the kernel
+        "passes": pl.UInt32(),  # runs of the kernel that the series come from
+        "series": pl.List(pl.Struct({"name": pl.String(), "unit": pl.String()})),  # as recorded
+        # mean of each course, and what was counted over the whole kernel; null where it was not
+        "levels": pl.List(
+            pl.Struct({"course": pl.String(), "sampled_frac": pl.Float64(), "counted_frac": pl.Float64()})
+        ),
+        "courses": pl.List(
+            pl.Struct({"course": pl.String(), "values": pl.List(pl.Float64)})
+        ),  # equal parts of the time
+        "caveat": pl.String(),  # what makes the series less certain
+    }
+)
+"""One row per kernel with sampled counters."""
+
 FINDINGS = pl.Schema(
     {
         "id": pl.UInt32(),

@@ -281,7 +281,7 @@ function known(position, detail) {
   const sliders = whatIf(position, detail.detail.scaling);
   if (LAUNCHES.failed[position]) return [...detail.caveats(), ...detail.blocks(DATA.sections.filter(([key]) => key === "facts")), ...detail.vendor()];
   return [
-    ...detail.path(), ...detail.speed(), ...detail.findings(), ...detail.flow(), ...detail.caveats(), ...detail.missing(), ...detail.blocks(), ...sliders, ...detail.vendor(), rawCounters(position),
+    ...detail.path(), ...detail.speed(), ...timeInside(detail), ...detail.findings(), ...detail.flow(), ...detail.caveats(), ...detail.missing(), ...detail.blocks(), ...sliders, ...detail.vendor(), rawCounters(position),
   ];
 }
 

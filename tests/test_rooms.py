@@ -14,8 +14,8 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "ncuroof"
 FLOW = [
-    "ncu", "sidecars", "ingest", "metrics", "roofline", "demand", "model", "diagnosis", "expected", "whatif", "comparison", "fleet",
-    "present",
+    "ncu", "sidecars", "ingest", "metrics", "phases", "roofline", "demand", "model", "diagnosis", "expected", "whatif",
+    "comparison", "fleet", "present",
 ]  # fmt: skip
 """In the order in which data flows: a room may import those before it."""
 

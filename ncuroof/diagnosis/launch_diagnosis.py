@@ -6,7 +6,7 @@ Everything known about each launch is also made one wide table.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import polars as pl
 
@@ -14,14 +14,16 @@ from ncuroof.demand import with_demand
 from ncuroof.diagnosis.caveats import add_checks, caveats
 from ncuroof.diagnosis.counted_times import usual_times
 from ncuroof.diagnosis.findings import COMPUTE_UNITS, MEMORY_UNITS, add_firing, add_latency_limiter, collect_findings
+from ncuroof.diagnosis.phase_verdicts import UNLIKE_PHASES, judge_phases, unlike_phases
 from ncuroof.diagnosis.rules import Node, Rules, load_rules
 from ncuroof.diagnosis.summary import with_weights
 from ncuroof.diagnosis.tree import nearest_flips, of_equal_launches, walk_tree
 from ncuroof.diagnosis.weights import UNEVEN
 from ncuroof.enums import Confidence, MemoryLevel, Verdict
 from ncuroof.metrics import NEAR_FRAC, Catalogue, Measurements, Quantity, largest, load_catalogue, precisions
+from ncuroof.phases import Phased
 from ncuroof.roofline import LEAST_UNCOUNTED_FRAC, Roofline
-from ncuroof.tables import FINDINGS, FLIPS, MISSING, PATH, VERDICTS, check, conform
+from ncuroof.tables import FINDINGS, FLIPS, MISSING, PATH, PHASES, SAMPLES, VERDICTS, check, conform
 
 _TENSOR, _BUSY = "tensor", "busy_enough"
 _BUSY_FROM, _L1_IN_FULL = 0.6, 0.85
@@ -44,6 +46,8 @@ class Diagnosis:
         flips: FLIPS, the nearest change that would give another verdict.
         findings: FINDINGS.
         missing: MISSING, quantities that the report lacks.
+        phases: PHASES, of kernels that were sampled.
+        samples: SAMPLES, likewise.
     """
 
     verdicts: pl.DataFrame
@@ -51,15 +55,20 @@ class Diagnosis:
     flips: pl.DataFrame
     findings: pl.DataFrame
     missing: pl.DataFrame
+    phases: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=PHASES))
+    samples: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=SAMPLES))
 
 
-def diagnose(measurements: Measurements, roofline: Roofline, weights: pl.DataFrame) -> Diagnosis:
+def diagnose(
+    measurements: Measurements, roofline: Roofline, weights: pl.DataFrame, phased: Phased | None = None
+) -> Diagnosis:
     """Return the verdict of every kernel with its path, findings and caveats.
 
     Args:
         measurements: what was measured.
         roofline: the roofline of these measurements.
         weights: WEIGHTS.
+        phased: what is known of the time inside the kernels; None where none was sampled.
     """
     rules = load_rules()
     usual = usual_times(measurements.kernels, weights, rules.caveats[UNEVEN])
@@ -74,6 +83,8 @@ def diagnose(measurements: Measurements, roofline: Roofline, weights: pl.DataFra
     judged = with_demand(judged)
     judged = add_latency_limiter(judged, rules).with_columns(_limiter().alias("limiter"))
     own = judged.with_columns(quantities.get_columns())
+    phases = None if phased is None else judge_phases(phased, own, roofline, rules.nodes)
+    own = _with_unlike_phases(own, phases)
     checked = add_checks(own, measurements, roofline, weights).with_columns(caveats(rules.caveats).alias("caveats"))
     judged = judged.hstack(checked.select(pl.exclude(judged.columns)))
     verdict_table = judged.select("id", "verdict", "limiter", _confidence(rules).alias("confidence"), "caveats").pipe(
@@ -85,7 +96,15 @@ def diagnose(measurements: Measurements, roofline: Roofline, weights: pl.DataFra
         flips=check(nearest_flips(judged, rules), FLIPS, table="FLIPS"),
         findings=check(collect_findings(judged, rules), FINDINGS, table="FINDINGS"),
         missing=check(_missing(judged, measurements.work, rules, load_catalogue()), MISSING, table="MISSING"),
+        **({} if phased is None or phases is None else {"phases": phases, "samples": phased.samples}),
     )
+
+
+def _with_unlike_phases(judged: pl.DataFrame, phases: pl.DataFrame | None) -> pl.DataFrame:
+    """Return the table with UNLIKE_PHASES; null for kernels without phases."""
+    if phases is None:
+        return judged.with_columns(pl.lit(None, pl.Float64).alias(UNLIKE_PHASES))
+    return judged.join(unlike_phases(phases), on="id", how="left", maintain_order="left")
 
 
 def _beside() -> pl.Expr:

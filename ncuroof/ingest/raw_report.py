@@ -68,6 +68,16 @@ RAW_INSTRUCTIONS = pl.Schema(
 """One row per instruction of a kernel, by address. For code without line tables there are rows only for instructions at which warps
 wait for data. Each counter kept by instruction adds a Float64 column."""
 
+RAW_SAMPLES = pl.Schema(
+    {
+        "row": pl.UInt32(),  # row of RAW_WORKLOADS
+        "counter": pl.String(),  # as recorded: pmsampling:COUNTER, or UNIT.TriageX.COUNTER
+        "times_ns": pl.List(pl.Int64),  # when each sample was taken: the end of what it counts; ascending
+        "values": pl.List(pl.Float64),  # as recorded, one per time
+    }
+)
+"""One row per workload and sampled counter, in the order in which they are stored; series of one pass begin at the same time."""
+
 ALWAYS_STORED = ("device__", "launch__", "profiler__", "smsp__maximum_", "sm__maximum_")
 """Prefixes of counters that need no collection: a launch whose collection failed still has them."""
 
@@ -135,6 +145,7 @@ class RawReport:
         warnings: what may have been read differently from what was meant.
         remarks: other notes on how the report was read; usually none.
         instructions: RAW_INSTRUCTIONS of kernels whose code is in the report; if there are too many, of some of the kernels.
+        samples: RAW_SAMPLES of the workloads that matter most, those that take longest.
         folder: name of the folder that contains the file; empty for a report that was opened on its own.
         counts: of a printed summary over launches, how many each row stands for; else None.
         is_printed: whether it was read from a table that ncu printed, whose numbers are rounded, not from the report itself.
@@ -156,6 +167,7 @@ class RawReport:
     warnings: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     instructions: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=RAW_INSTRUCTIONS))
+    samples: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=RAW_SAMPLES))
     counts: Counts | None = None
     is_printed: bool = False
     folder: str = ""

@@ -31,7 +31,8 @@ from ncuroof.ingest.code.static_code import code_table, raw_code
 from ncuroof.ingest.embedded_charts import counters_of, read_charts
 from ncuroof.ingest.file_content import Content, LoadedFile, Part, close, decompress, part, readable
 from ncuroof.ingest.framing import KNOWN_VERSION, SNIFF_BYTES, FileKind, Framing, may_be_report, sniff, walk
-from ncuroof.ingest.raw_report import RAW_PROCESSES, CounterSelection, RawReport, ResultTables
+from ncuroof.ingest.native.samples import read_samples
+from ncuroof.ingest.raw_report import RAW_PROCESSES, RAW_SAMPLES, CounterSelection, RawReport, ResultTables
 from ncuroof.ingest.readers import ReaderName, ReportSource, read_results
 from ncuroof.ingest.session import Process, processes_of, read_session
 from ncuroof.regular_files import head, no_report, oddity
@@ -163,6 +164,7 @@ def _read(
         damage=_damage(loss, n_read=n_read, n_workloads=framing.n_workloads),
         instructions=read_instructions(content, framing, modules, selection or CounterSelection(frozenset()), rows),
         remarks=tuple(filter(None, (_newer(framing.version), remark))),
+        samples=read_samples(content, framing, rows) if is_whole else pl.DataFrame(schema=RAW_SAMPLES),
     )
 
 

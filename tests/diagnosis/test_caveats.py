@@ -727,6 +727,7 @@ ELSEWHERE = {
     "local_not_collected",  # tests/diagnosis/test_local_memory_by_code.py: it needs machine code
     "embedded_chart",  # tests/metrics/test_chart_values.py: it needs the charts that a report carries
     "shared_slice",  # tests/test_parts_of_gpus.py: `partial_gpu` always holds beside it
+    "unlike_phases",  # tests/diagnosis/test_phase_verdicts.py: it needs series over the time of a kernel
 }
 EACH = [(name, number) for name, trios in TRIOS.items() for number in range(len(trios))]
 

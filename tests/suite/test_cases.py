@@ -268,3 +268,11 @@ def test_a_revised_case_knows_what_was_planted(tmp_path: Path) -> None:
 def test_a_revision_has_to_tell_what_it_changed_and_why(revision: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(SuiteError, match=message):
         load(_revised(tmp_path, revision))
+
+
+def test_planted_phases_are_verdicts_that_fill_the_time() -> None:
+    planted = [case for case in SUITE.cases if case.phases]
+    assert {case.id for case in planted} == {case.id for case in SUITE.cases if case.group == "phases"}
+    for case in planted:
+        assert {verdict for verdict, _ in case.phases} <= {"memory", "compute", "latency", "balanced"}
+        assert 0.9 <= sum(share for _, share in case.phases) <= 1.1, case.id

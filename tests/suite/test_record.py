@@ -107,7 +107,7 @@ def test_list_names_every_case_and_those_in_cuda_first() -> None:
 
 def test_the_plan_fits_ten_minutes_of_the_machine_that_it_was_measured_on() -> None:
     for_packing_s, for_building_s = record_program.PACKING_SECONDS, 30  # twice what nvcc and versions took
-    for groups in (["first"], ["pairs", "hard"], ["blackwell"]):
+    for groups in (["first"], ["pairs", "hard"], ["phases"], ["blackwell"]):
         planned = jobs.plan(load(), only="", levels=jobs.LEVELS, per_call=20, groups=groups)
         assert jobs.expected_s(planned) + for_building_s + for_packing_s < 570, groups
         assert (planned[-1].program == "training_step.py") == (groups == ["first"])
@@ -115,7 +115,7 @@ def test_the_plan_fits_ten_minutes_of_the_machine_that_it_was_measured_on() -> N
 
 def test_groups_are_told_with_their_time() -> None:
     lines = [line.split() for line in record("--groups").stdout.splitlines()]
-    assert [line[0] for line in lines] == ["first", "pairs", "hard", "blackwell"]
+    assert [line[0] for line in lines] == ["first", "pairs", "hard", "phases", "blackwell"]
     assert all(int(line[1]) and int(line[3]) and int(line[5]) for line in lines)
 
 

@@ -32,12 +32,13 @@ from ncuroof.sidecars.traces.temporal_breakdown import CountedSteps, Part, Tempo
 from ncuroof.whatif import busy_times, parse_target, project
 from tests.comparison import runs
 from tests.fleet.launches import fleet, launch
-from tests.support import demo
+from tests.support import demo, sampled
 from tests.support.constructed import Accesses, Described
 from tests.support.constructed_counters import kernel
 from tests.support.lined import lined_report
 from tests.support.raw import raw_report
 from tests.support.report_writer import write_report
+from tests.support.sampled import COUNTER_BY_UNIT, sampled_report
 
 Document = dict[str, Any]
 
@@ -61,6 +62,7 @@ _BREAKDOWN = TemporalBreakdown(
     ),
     CountedSteps(3, 100_000.0, 5_000.0, 30_000.0),
 )
+_PHASES = (sampled.Part(60, {"dram": 0.9, "fp32": 0.1}), sampled.Part(60, {"dram": 0.1, "fp32": 0.9}))
 _RECORDED = KernelCount("gemm_bf16", (10, 1, 1), (256, 1, 1), 3, 70_000.0)
 _NOT_RECORDED = KernelCount("gelu", (10, 1, 1), (256, 1, 1), 3, 7_000.0)
 _BEFORE = Predecessor(_NOT_RECORDED.name, _NOT_RECORDED.grid, _NOT_RECORDED.block, 1)
@@ -85,6 +87,7 @@ def documents(folder: Path) -> Mapping[str, list[Document]]:
         ncuroof.read(_lined(folder)).analyse().to_dict(),
         ncuroof.read(_CHASE).analyse().to_dict(),
         Reports((raw_report({}),)).analyse().to_dict(),
+        Reports((sampled_report(_PHASES, without=[f"pmsampling:{COUNTER_BY_UNIT['l2']}"]),)).analyse().to_dict(),
         comparison_document(compared, judge([parse_gate("time:+5%")], compared)),
         comparison_document(by_line),
         comparison_document(of_code),

@@ -7,6 +7,7 @@ can hold names of any length, and made printable.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from ncuroof import formatting
@@ -14,6 +15,7 @@ from ncuroof.present.analysed import Document, Record
 from ncuroof.present.brief.evidence import decisions, evidence, finding_evidence, limiter_evidence
 from ncuroof.present.sentences.actions import most_worth
 from ncuroof.present.sentences.collect_options import RAW_PAGE, SHARED_SLICE, is_on_shared_slice, raw_page_tells
+from ncuroof.present.sentences.phases import UNLIKE, limits
 from ncuroof.present.sentences.source_lines import first_place
 
 SAVINGS = ("expected_ns", "expected_low_ns", "expected_high_ns", "gain_ns")
@@ -26,6 +28,8 @@ DEEP_NAME_BYTES = 240
 _PLACE_BYTES = 80
 _N_EVIDENCE, _N_MISSING, _N_KERNELS_OF_ACTION = 3, 4, 5
 _N_NUMBERS, _N_LINES, _N_STALLS = 14, 5, 4
+_N_LIMITS = 3
+"""Limits over a kernel's time, of a kernel whose verdict is their mean."""
 
 Section = tuple[str, Any]
 """A key of a kernel's entry and its value; a list's values follow each other, so that those that fit can be taken."""
@@ -107,6 +111,8 @@ def full_kernel(
     entry["flip"] = _flip(kernel)
     if kernel["caveats"]:
         entry["caveats"] = list(kernel["caveats"])
+    if UNLIKE in kernel["caveats"]:
+        entry["phases"] = [asdict(limit) for limit in limits(kernel)[:_N_LIMITS]]
     if kernel["missing"]:
         entry["missing"] = [each["quantity"] for each in kernel["missing"]][:_N_MISSING]
         entry["n_missing"] = len(kernel["missing"])
@@ -187,6 +193,8 @@ def sections(kernel: Record) -> Iterator[Section]:
     if finding is not None:
         yield "do", _do_in_depth(kernel, finding)
     yield from (("caveats", name) for name in kernel["caveats"])
+    if len(limited := limits(kernel)) > 1:
+        yield from (("phases", asdict(limit)) for limit in limited)
     yield from (("missing", each["quantity"]) for each in kernel["missing"][:_N_MISSING])
     if kernel["missing"]:
         yield "n_missing", len(kernel["missing"])

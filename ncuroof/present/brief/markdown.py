@@ -136,6 +136,8 @@ def _finding(finding: Record, word: str) -> Iterator[str]:
 def _details(kernel: Record) -> Iterator[str]:
     if kernel.get("caveats"):
         yield f"  - caveats: {', '.join(kernel['caveats'])}"
+    if kernel.get("phases"):
+        yield f"  - phases: {', '.join(map(_limit, kernel['phases']))}"
     if kernel.get("missing"):
         more = kernel["n_missing"] - len(kernel["missing"]) if "n_missing" in kernel else 0
         yield f"  - not known: {', '.join(kernel['missing'])}" + (f" and {more} more" if more else "")
@@ -183,3 +185,9 @@ def _of(left: Any) -> str:
         formatting.counted(left[key], noun) for key, noun in (("do", "action"), ("details", "detail")) if left.get(key)
     )
     return ", ".join(parts)
+
+
+def _limit(limit: Record) -> str:
+    """Return a share of a kernel's time with what limited it."""
+    of = f" ({limit['limiter']})" if limit["limiter"] else ""
+    return f"{formatting.percent(limit['share'])} {limit['verdict']}{of}"

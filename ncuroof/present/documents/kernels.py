@@ -21,6 +21,7 @@ from ncuroof.metrics import code_of, load_catalogue, quantity_unit
 from ncuroof.metrics.families import launched_by_pytorch
 from ncuroof.metrics.limiters import occupancy_limiters
 from ncuroof.present.analysed import Analysed, Document, Record
+from ncuroof.present.documents.phases import time_inside
 from ncuroof.present.explanations.meanings import quantity_label
 from ncuroof.present.sentences.savings import expected_basis, gain_basis
 from ncuroof.present.sentences.source_lines import sampled_lines, where
@@ -111,6 +112,7 @@ class _Kernels:
         self._vendor = _by_kernel(vendor_rules(analysed.reports), wanted)
         self._shares = _by_kernel(placed.roof_shares, wanted)
         self._code = _by_kernel(code_of(analysed.reports).select("id", "sha256", "n_instructions").drop_nulls(), wanted)
+        self._time_inside = time_inside(diagnosis, wanted)
         self._busy = defaultdict(list) if ids is not None else _by_kernel(_busy_times(analysed), wanted)
 
     def describe(self) -> list[Document]:
@@ -155,6 +157,7 @@ class _Kernels:
             "scaling": next(map(_scaling, self._busy[number]), None),
             "missing": self._missing[number],
             "vendor": vendor_block(self._vendor[number], row["verdict"], path, self._rules),
+            **self._time_inside.get(number, {}),
         }
 
     def _with_shares(self, kind: str, key: str, entries: list[Document], number: int) -> Document:

@@ -13,6 +13,7 @@ from ncuroof.metrics.families import title
 from ncuroof.present.analysed import Record
 from ncuroof.present.documents.kernels import ABOVE_ROOF
 from ncuroof.present.explanations.meanings import limiter_label
+from ncuroof.present.page.phase_strip import phase_block
 from ncuroof.present.page.quantity_cells import (
     ACCESS,
     OCCUPANCY,
@@ -135,6 +136,7 @@ class KernelDetails:
             "work": work_rows(kernel, self._texts),
             "points": flop_points(kernel, self._texts),
             "instructions": instruction_points(kernel, self._texts),
+            "phases": phase_block(kernel, self._texts),
         }
 
     def _caveat(self, kernel: Record, name: str) -> Cell:

@@ -36,8 +36,8 @@ TEMPLATE = "report.html.j2"
 STYLE = "page.css"
 SCRIPTS = (
     "format.js", "data.js", "elements.js", "plane.js", "labels.js", "arrows.js", "chosen.js", "stacks.js", "roofline.js",
-    "pointer.js", "export.js", "filter.js", "icicle.js", "utilisation.js", "table.js", "whatif.js", "detail.js", "dock.js",
-    "devices.js", "address.js", "page.js",
+    "pointer.js", "export.js", "filter.js", "icicle.js", "utilisation.js", "table.js", "whatif.js", "phases.js", "detail.js",
+    "dock.js", "devices.js", "address.js", "page.js",
 )  # fmt: skip
 """In order of dependency: each file uses only names of those before it when it is loaded."""
 

@@ -14,6 +14,7 @@ from ncuroof.present.analysed import Analysed, Record
 from ncuroof.present.documents.analysis import document
 from ncuroof.present.explanations.meanings import limiter_in_plain_words, quantity_label
 from ncuroof.present.sentences.actions import most_worth, of_what
+from ncuroof.present.sentences.phases import limits_sentence, strip
 from ncuroof.present.sentences.remarks import doubts_sentence, flip_sentence, to_know_more
 from ncuroof.present.sentences.savings import saves
 from ncuroof.present.sentences.source_lines import first_place
@@ -24,6 +25,8 @@ _MOST_PRECISIONS = 3
 _LEAST_RATE_FRAC = 0.01
 """Smaller shares of a peak are written without the rates."""
 _MOST_CAUSES, _MOST_EVIDENCE = 2, 2
+_N_BLOCKS = 50
+"""Parts of a kernel's time that a line of blocks shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ def card(analysed: Analysed) -> Card:
     rows = (
         ("needs", _least(kernel, group["n_launches"])),
         ("reached", (*_reached(kernel), *_work(kernel), *_scheduling(kernel))),
+        ("over time", tuple(_over_time(kernel))),
         ("because", tuple(_because(kernel))),
         ("do", tuple(_to_do(kernel, line, entries))),
         ("sure?", tuple(_sure(kernel))),
@@ -167,6 +171,13 @@ def _scheduling(kernel: Record) -> Iterator[str]:
         yield f"L1/shared {formatting.percent(use['l1'])} busy"
     if occupancy.get("waves") is not None:
         yield f"waves {formatting.quantity(occupancy['waves'], 'count')}"
+
+
+def _over_time(kernel: Record) -> Iterator[str]:
+    """Yield how busy the busiest unit was over the kernel's time, a block per part of it, and for how much of it what limited."""
+    if blocks := strip(kernel, _N_BLOCKS):
+        yield blocks
+        yield limits_sentence(kernel)
 
 
 # ---- why, what to do, how sure -------------------------------------------------------------------------------------------------
