@@ -214,6 +214,7 @@ def test_the_place_of_an_output_is_checked_before_the_work(
     command: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "absent").touch()  # no report: reading it would fail
     assert run_main(*command) == 1
     assert "none/a.json: cannot be written: No such file or directory" in (said := capfd.readouterr().err)
     assert "hint: create its folder: mkdir -p none" in said

@@ -78,6 +78,7 @@ BREAKDOWN_MEMBERS = [
 
 OF_SOME = (
     "dram__cycles_active",
+    "l1tex__m_l1tex2xbar_req_cycles_active",
     "lts__d_sectors",
     "lts__t_tag_requests",
     "sm__inst_executed_pipe_fp16",
@@ -94,6 +95,7 @@ OF_THE_CHIP = {
     "utilisation.fp16",
     "utilisation.beside_operands",
     "utilisation.l1_beyond",
+    "utilisation.l1_to_l2",
     "access.async_copy_bytes",
     "access.async_copy_frac",
     "access.async_sectors_per_lookup",

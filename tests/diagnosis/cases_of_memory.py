@@ -183,9 +183,9 @@ CASES = [
         "l1_traffic", "memory", "l1",
         {"utilisation.l1": 0.8, "access.unsplit_shared_bytes": 0, "stalls.lg_throttle": 0.28, "utilisation.dram": 0.1,
          "utilisation.compute": 0.5, "utilisation.issue": 0.5, "arithmetic.fp32_issue_frac": 0.6,
-         "roofline.vector_flop_frac": 0.2, "access.shared_wavefront_share": 0.25},
+         "roofline.vector_flop_frac": 0.2, "access.shared_wavefront_share": 0.25, "access.wavefronts_per_instruction": 1},
         {"utilisation.l1": (0.58,), "access.unsplit_shared_bytes": (1024,)},
-        without_gain=(("arithmetic.fp32_issue_frac", None),),
+        without_gain=(("arithmetic.fp32_issue_frac", None), ("access.wavefronts_per_instruction", None)),
         other_limiters=("shared", "l2"),
     ),
     Case(
@@ -196,7 +196,7 @@ CASES = [
     Case(
         "l1_traffic", "memory", "l1",
         {"utilisation.l1": 0.62, "access.unsplit_shared_bytes": 1024, "stalls.lg_throttle": 0.32,
-         "arithmetic.fp32_issue_frac": 0.5, "utilisation.compute": 0.4},
+         "arithmetic.fp32_issue_frac": 0.5, "utilisation.compute": 0.4, "access.wavefronts_per_instruction": 1},
         {"stalls.lg_throttle": (0.28,)},
     ),
     Case(

@@ -113,6 +113,7 @@ CASES = [
          "utilisation.fp32": 0.75, "roofline.min_time_frac": 0.75, "roofline.vector_flop_frac": 0.3},
         {"utilisation.compute": (0.58,), "arithmetic.fp32_issue_frac": (0.82,), "arithmetic.fp16_issue_frac": (0.82,)},
         also=(("arithmetic.fp32_issue_frac", None), ("arithmetic.fp16_issue_frac", None)),
+        without_gain=(("arithmetic.fp32_issue_frac", None),),
         other_names=(DRAWING,),
         other_limiters=("alu", "fp32", "lsu"),
     ),

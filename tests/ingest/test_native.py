@@ -87,7 +87,7 @@ def _compare(ours: RawReport, theirs: RawReport) -> Counter[str]:
     assert ours.counters.columns == theirs.counters.columns
     assert _bits(ours.counters) == _bits(theirs.counters)
     assert list(ours.units) == list(theirs.units)
-    for table in ("workloads", "processes", "texts", "rules", "code", "instructions"):
+    for table in ("workloads", "processes", "texts", "rules", "code", "instructions", "samples"):
         mine, reference = getattr(ours, table), getattr(theirs, table)
         assert mine.schema == reference.schema
         assert mine.to_dicts() == reference.to_dicts(), table
@@ -98,6 +98,7 @@ def _compare(ours: RawReport, theirs: RawReport) -> Counter[str]:
         "rules",
         "code",
         "instructions",
+        "samples",
         "counters",
         "units",
         "remarks",

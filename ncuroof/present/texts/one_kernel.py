@@ -14,7 +14,7 @@ from ncuroof.present.analysed import Analysed, Record
 from ncuroof.present.documents.analysis import document
 from ncuroof.present.explanations.meanings import limiter_in_plain_words, quantity_label
 from ncuroof.present.sentences.actions import most_worth, of_what
-from ncuroof.present.sentences.phases import limits_sentence, strip
+from ncuroof.present.sentences.phases import UNLIKE, limits_sentence, strip
 from ncuroof.present.sentences.remarks import doubts_sentence, flip_sentence, to_know_more
 from ncuroof.present.sentences.savings import saves
 from ncuroof.present.sentences.source_lines import first_place
@@ -174,8 +174,11 @@ def _scheduling(kernel: Record) -> Iterator[str]:
 
 
 def _over_time(kernel: Record) -> Iterator[str]:
-    """Yield how busy the busiest unit was over the kernel's time, a block per part of it, and for how much of it what limited."""
-    if blocks := strip(kernel, _N_BLOCKS):
+    """Yield how busy the busiest unit was over the kernel's time, a block per part of it, and for how much of it what limited.
+
+    Where the parts are alike, the verdict says it all.
+    """
+    if UNLIKE in kernel["caveats"] and (blocks := strip(kernel, _N_BLOCKS)):
         yield blocks
         yield limits_sentence(kernel)
 
