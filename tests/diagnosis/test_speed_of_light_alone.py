@@ -37,7 +37,10 @@ SCATTERED = {
     f"gpu__dram_throughput{PCT}": 1.3,
     L1: 97.0,
 }
-"""Two loads of 6 wavefronts for each multiply-add on a Turing: L1 is full, of which the breakdown names half."""
+"""Two loads of 6 wavefronts for each multiply-add on a Turing: L1 is full, whose data stage takes two cycles for a wavefront."""
+
+UNNAMED = SCATTERED | {"device__attribute_compute_capability_minor": 0.0, "device__attribute_compute_capability_major": 8.0}
+"""The same on a chip whose data stage takes one cycle: half of what fills L1 is not in the report."""
 
 
 def judged(counters: dict[str, float], name: str = "kernel") -> dict[str, Any]:
@@ -52,9 +55,17 @@ def judged(counters: dict[str, float], name: str = "kernel") -> dict[str, Any]:
 
 
 def test_l1_is_the_limit_where_it_is_full_by_a_part_that_is_not_named() -> None:
-    kernel = judged(SCATTERED)
-    assert (kernel["verdict"], kernel["limiter"]) == ("memory", "l1")
+    kernel = judged(UNNAMED)
+    assert (kernel["verdict"], kernel["limiter"], kernel["confidence"]) == ("memory", "l1", "medium")
+    assert kernel["utilisation"]["l1_beyond"] == pytest.approx(0.97 * 0.99)
     assert "l1_beyond_breakdown" in kernel["caveats"]
+
+
+def test_l1_of_turing_is_full_at_half_of_its_counters() -> None:
+    kernel = judged(SCATTERED)
+    assert (kernel["verdict"], kernel["limiter"], kernel["confidence"]) == ("memory", "l1", "high")
+    assert (kernel["utilisation"]["l1"], kernel["utilisation"]["l1_beyond"]) == (pytest.approx(0.97), None)
+    assert "l1_beyond_breakdown" not in kernel["caveats"]
     first = kernel["findings"][0]
     # 48.5 over 16.2, an instruction in two cycles: 6 wavefronts each. The LSU's instructions stay.
     assert kernel["access"]["wavefronts_per_instruction"] == pytest.approx(5.99, abs=0.01)
@@ -72,17 +83,17 @@ def test_l1_that_is_full_leads_however_busy_the_sms_are() -> None:
 
 def test_l1_that_is_full_is_the_limit_beside_a_unit_that_is_a_tenth_less_busy() -> None:
     # L1: 97 % of the 99 % of the time in which SMs have work, 96 %
-    kernel = judged(SCATTERED | {MEMORY: 85.0, FROM_L2: 85.0})
+    kernel = judged(UNNAMED | {MEMORY: 85.0, FROM_L2: 85.0})
     assert (kernel["verdict"], kernel["limiter"], kernel["confidence"]) == ("memory", "l1", "medium")
     assert kernel["utilisation"]["l1_beyond"] == pytest.approx(0.97 * 0.99)
-    busier = judged(SCATTERED | {MEMORY: 87.0, FROM_L2: 87.0})
+    busier = judged(UNNAMED | {MEMORY: 87.0, FROM_L2: 87.0})
     assert busier["limiter"] == "l2"
     assert "l1_beyond_breakdown" not in busier["caveats"]
 
 
 def test_l1_is_not_where_the_same_counter_says_no_more_than_the_breakdown() -> None:
-    assert judged(SCATTERED | {L1: 79.0})["verdict"] == "latency"
-    assert judged(SCATTERED | {"device__attribute_compute_capability_major": 9.0})["verdict"] == "latency"
+    assert judged(UNNAMED | {L1: 79.0})["verdict"] == "latency"
+    assert judged(UNNAMED | {"device__attribute_compute_capability_major": 9.0})["verdict"] == "latency"
 
 
 @pytest.mark.parametrize(("memory", "limiter"), [(73.6, None), (61.5, "l2")])
@@ -157,7 +168,7 @@ def test_scattered_stores_are_not_blamed_where_they_keep_nothing_busy(
 
 
 def test_a_kernel_whose_two_sides_are_one_pipe_is_nearest_to_none_of_the_two() -> None:
-    one_pipe = SCATTERED | {L1: 50.0, MEMORY: 81.5, COMPUTE: 81.5, LSU: 81.5}
+    one_pipe = SCATTERED | {STAGE: 25.0, L1: 50.0, MEMORY: 81.5, COMPUTE: 81.5, LSU: 81.5}
     kernel = judged(one_pipe)
     assert (kernel["verdict"], kernel["flip"]["becomes"]) == ("balanced", "latency")
     two = judged(one_pipe | {LSU: 70.0, COMPUTE: 80.0})
