@@ -184,7 +184,7 @@ def test_an_installed_wheel_finds_its_data_and_reports(wheel: Path, tmp_path: Pa
     assert Path(found.strip()).resolve() == (packages / "ncuroof" / "_data" / "profiles").resolve()
     assert run("-m", "ncuroof", "--version").strip() == f"ncuroof, version {__version__}"
     assert "h200-sxm" in run("-m", "ncuroof", "gpus")
-    assert run("-m", "ncuroof", "explain", "tail_wave").endswith("\nDefined in profiles/rules/grid.toml\n")
+    assert run("-m", "ncuroof", "explain", "-v", "tail_wave").endswith("\nDefined in profiles/rules/grid.toml\n")
     run("-m", "ncuroof", "report", str(demo.REPORT), "-o", "x.json")
     assert len(json.loads((tmp_path / "x.json").read_text(encoding="utf-8"))["kernels"]) == len(demo.PLANTED)
     run("-m", "ncuroof", "report", str(demo.REPORT), "-o", "x.html")

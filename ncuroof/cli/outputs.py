@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -173,7 +174,7 @@ def show_summary(analysis: Analysis, *, no_color: bool, view: View | None = None
     print_summary(analysis, color=wants_color(no_color=no_color), view=view)
 
 
-def write_page(analysis: Analysis, page: Path, *, force: bool) -> None:
+def write_page(analysis: Analysis, page: Path, *, of: Path, force: bool) -> None:
     """Write the page beside a report and print its path.
 
     Raises:
@@ -184,7 +185,7 @@ def write_page(analysis: Analysis, page: Path, *, force: bool) -> None:
     try:
         write(analysis, page, "html", force=force)
     except OutputError as error:
-        raise OutputError(str(error), hint="name the page: ncuroof report REPORT -o OTHER.html") from error
+        raise OutputError(str(error), hint=f"ncuroof report {shlex.quote(str(of))} -o other.html") from error
     echo(f"page: {printable(str(page))}")
 
 

@@ -91,7 +91,7 @@ def _show(recording: Recording, *, force: bool, quiet: bool, no_color: bool) -> 
     show_summary(analysis, no_color=no_color)
     for report in recording.reports:
         echo(f"report: {report}")
-    write_page(analysis, page_beside(recording.reports[0]), force=force)
+    write_page(analysis, page_beside(recording.reports[0]), of=recording.reports[0], force=force)
     _tell_after(recording, quiet=quiet)
 
 

@@ -185,7 +185,7 @@ def report(  # noqa: PLR0913  an argument per option
         with files_hold_result():
             show()
             if page is not None:
-                write_page(analysis, page, force=outputs.force)
+                write_page(analysis, page, of=files[0], force=outputs.force)
     for path, form in outputs.files:
         write(analysis, path, form, force=outputs.force)
     if not outputs.is_default:

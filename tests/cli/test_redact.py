@@ -97,7 +97,7 @@ def test_a_result_that_nothing_takes_is_refused(
     assert code == 1
     assert said == b"ncuroof: standard output is closed\n  hint: name a file instead of -\n"
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-    assert run_main("redact", report, "-") == 1
+    assert run_main("redact", report, "-") == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert "a report is binary and would garble the terminal" in err

@@ -86,7 +86,9 @@ def test_a_cross_entropy_under_autocast_is_told_of_as_a_whole() -> None:
     assert parts["id"].to_list() == [246, 248, 249, 251, 252, 253, 254]  # 247 copies the labels, 250 fills one element
     found = analysis.findings.filter(pl.col("finding") == "unfused_cross_entropy")
     assert found["id"].to_list() == parts["id"].to_list()
-    assert found.filter("is_most_worth")["id"].to_list() == parts["id"].to_list()  # also of the two that are small grids
+    assert (
+        found.filter("is_most_worth")["id"].to_list() == parts["id"].to_list()
+    )  # also of the two that are small grids
     # One kernel reads 4096 rows of 32768 values of 2 bytes, and writes as many: 537 MB, 0.178 ms at 90 % of the peak of 3.35 TB/s.
     assert durations_ns(parts) == pytest.approx(2.235e6, rel=0.001)
     assert predicted_ns(analysis, parts, "unfused_cross_entropy") == pytest.approx(2.235e6 - 0.178e6, rel=0.01)

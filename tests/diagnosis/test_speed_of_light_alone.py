@@ -39,7 +39,10 @@ SCATTERED = {
 }
 """Two loads of 6 wavefronts for each multiply-add on a Turing: L1 is full, whose data stage takes two cycles for a wavefront."""
 
-UNNAMED = SCATTERED | {"device__attribute_compute_capability_minor": 0.0, "device__attribute_compute_capability_major": 8.0}
+UNNAMED = SCATTERED | {
+    "device__attribute_compute_capability_minor": 0.0,
+    "device__attribute_compute_capability_major": 8.0,
+}
 """The same on a chip whose data stage takes one cycle: half of what fills L1 is not in the report."""
 
 

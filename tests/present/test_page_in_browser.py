@@ -526,7 +526,7 @@ def test_the_bars_are_of_units_and_say_what_nvidias_total_leaves_out(visit):
         "Memory is NVIDIA's Speed of Light total, which the verdict uses. It excludes part of L2's own throughput, which is "
         "higher here."
     )
-    beyond = ["L1, in a part that no breakdown lists", "90.0 %"]
+    beyond = ["L1, in a part that the report does not list", "90.0 %"]
     assert block(browser, "How busy each unit is") == [
         *beyond, "L2", "70.0 %", "memory", "40.0 %", "compute", "10.0 %", remark,
     ]  # fmt: skip
@@ -546,13 +546,13 @@ def test_numbers_that_nvidias_sections_show_are_in_sight_and_all_others_with_wha
     rows = dict(zip(others[1::2], others[2::2], strict=True))
     assert list(rows) == [
         "busiest unit",
-        "empty block slots in the last wave",
+        "empty block slots, of those of all waves",
         "theoretical occupancy with one more block",
         "L1 hit share",
         "load sectors",
         "unsplit shared bytes",
     ]
-    assert rows["empty block slots in the last wave"].startswith("0 % ")
+    assert rows["empty block slots, of those of all waves"].startswith("0 % ")
     assert rows["theoretical occupancy with one more block"] == (
         "133.3 % Theoretical occupancy if one more block fitted on an SM; above 1 where its warps would exceed the warp slots."
     )
