@@ -39,8 +39,8 @@ types: $(READY)  ## types
 unit: $(READY)  ## tests, without the long ones
 	$(RUN)/python -m pytest -n 2 -m "not long"
 
-long: $(READY)  ## the long tests alone, and those that need Chromium, tmux, Dask, PyTorch or ncu
-	$(RUN)/python -m pytest -n 2 -m long
+long: $(READY)  ## the long tests alone, and those that need Chromium, tmux, Dask, PyTorch or ncu (TESTS='long and not corpus': fewer)
+	$(RUN)/python -m pytest -n 2 -m "$(or $(TESTS),long)"
 
 lowest: $(READY)  ## tests of what computes, with the lowest version of each dependency that is allowed
 	$(PYTHON) -m venv $(VENV)-lowest
