@@ -155,7 +155,8 @@ sys.exit(run_nsys([sys.executable, "-c", sys.argv[1]]))
         (b"x" * 70_000 + b"\nGenerating '/tmp/n.qdstrm'\n", b"x" * 70_000 + b"\n"),
         (bytes(range(256)), bytes(range(256))),
     ],
-)
+    ids=["nothing", "no end", "a program's own", "cut off", "behind its words", "one more line", "long", "every byte"],
+)  # an id goes into the environment, which has no room for 70 000 bytes
 @pytest.mark.parametrize("n_at_once", [7, 100_000])
 def test_output_passes_through_up_to_nsyss_last_words(printed: bytes, passed_on: bytes, n_at_once: int) -> None:
     n_at_once = max(n_at_once, len(printed) // 100)  # each takes a few milliseconds
