@@ -124,7 +124,7 @@ def _outcomes(locations: Sequence[str], task: Task, workers: Workers) -> Iterato
 
 
 def _refused(location: str) -> Outcome | None:
-    """Return the outcome of a local path that is no report by its kind, size and first bytes; None if it may become one."""
+    """Return the outcome for a local path whose kind, size or first bytes rule out a report; None if it may be one."""
     try:
         if "://" not in location:
             require_report(Path(location))

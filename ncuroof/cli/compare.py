@@ -188,7 +188,7 @@ def _both_runs(runs: tuple[Path, ...], *, is_one_enough: bool, folder: Path | No
 
 
 def _accepted_before(folder: Path, n_last: int, *, quiet: bool) -> Run | None:
-    """Return the last accepted runs together; None, with a note, where there are none."""
+    """Return the last accepted runs as one run. If there are none, print a note and return None."""
     if known := read_accepted(folder, n_last):
         return together(known)
     if not quiet:

@@ -57,7 +57,7 @@ class Outputs:
         return {form for _, form in self.files} | ({self.printed} if self.printed is not None else set())
 
     def check(self, inputs: Iterable[Path]) -> None:
-        """Check, before there is a result, that the files can be written and are none of the inputs.
+        """Check, before the work begins, that each output file can be written and is not an input.
 
         Raises:
             OutputError: a file cannot be written, is an input, or was not written by ncuroof.
@@ -205,7 +205,7 @@ def page_to_open(outputs: Outputs, by_default: Path | None) -> Path:
 
 
 def open_page(page: Path) -> None:
-    """Open a page in the browser; where there is none, say so: the page is written all the same."""
+    """Open a page in the browser, or say where the page is if this machine has no browser."""
     import webbrowser  # noqa: PLC0415  most commands open nothing
 
     if not (_has_screen() and webbrowser.open(page.resolve().as_uri())):

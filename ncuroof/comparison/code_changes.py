@@ -183,7 +183,7 @@ def same_code_words(before: MatchedGroups, after: MatchedGroups, clock_frac: flo
         return f"its arguments, its data or what the caches held: DRAM bytes ×{moved:.3g}"
     if is_explained:
         return "its arguments or its data"
-    return "nothing that was counted: memory clock, temperature, placement or other work on the GPU may differ"
+    return "no counted quantity: memory clock, temperature, placement or other work on the GPU may differ"
 
 
 def _ratio(was: float | None, became: float | None) -> float | None:

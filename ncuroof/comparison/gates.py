@@ -167,7 +167,7 @@ def _run(gate: Gate, comparison: Comparison) -> GateResult:
 
 
 def _where(gate: Gate, groups: pl.DataFrame) -> str:
-    """Return in which kernels most of the findings are, each with the one that costs most; empty where there is none."""
+    """Return the kernels with the most findings, each with its costliest finding; an empty text if there are no findings."""
     severe = groups.filter(pl.col(f"n_{gate.metric}") > 0).sort(
         f"n_{gate.metric}", descending=True, maintain_order=True
     )

@@ -276,7 +276,7 @@ class _Left:
         resource = load_model().resources[name]
         nearness = (_nearness(name, resource, self._known) * is_limit).fill_null(0.0)
         share = self._expectation["waiting"]
-        # What nobody waits for is done beside other work, and its time does not go with it.
+        # A resource that no warp waits for works while other resources work, so removing its demand saves no time.
         awaited = _awaited(resource, self._known)
         return (need + (exposed - need) * (share + (1 - share) * nearness)) * pl.max_horizontal(awaited, nearness)
 

@@ -51,9 +51,9 @@ def test_launches_of_one_group_that_differ_in_their_code_have_none() -> None:
         (
             {},
             {"sm_clock_hz": 1.48e9, "traffic_bytes.dram": 0.8e6},
-            "nothing that was counted: memory clock, temperature",
+            "no counted quantity: memory clock, temperature",
         ),
-        ({}, {}, "nothing that was counted: memory clock, temperature, placement or other work on the GPU"),
+        ({}, {}, "no counted quantity: memory clock, temperature, placement or other work on the GPU"),
     ],
 )
 def test_the_same_code_is_not_why_it_is_slower(before: dict[str, Any], after: dict[str, Any], cause: str) -> None:
