@@ -17,7 +17,7 @@ from ncuroof.diagnosis.findings import COMPUTE_UNITS, MEMORY_UNITS, add_firing, 
 from ncuroof.diagnosis.phase_verdicts import UNLIKE_PHASES, judge_phases, unlike_phases
 from ncuroof.diagnosis.rules import Node, Rules, load_rules
 from ncuroof.diagnosis.summary import with_weights
-from ncuroof.diagnosis.tree import nearest_flips, of_equal_launches, walk_tree
+from ncuroof.diagnosis.tree import limiter_by_verdict, nearest_flips, of_equal_launches, walk_tree
 from ncuroof.diagnosis.weights import UNEVEN
 from ncuroof.enums import Confidence, MemoryLevel, Verdict
 from ncuroof.metrics import NEAR_FRAC, Catalogue, Measurements, Quantity, largest, load_catalogue, precisions
@@ -148,18 +148,8 @@ def _limiter() -> pl.Expr:
     )
     is_integer = (pipe == "fp32") & pl.col("fires.integer_multiply_adds")
     compute = pl.when(is_integer).then(pl.lit("integer_fma")).otherwise(pipe)
-    return (
-        pl.when(pl.col("verdict") == Verdict.MEMORY.value)
-        .then(memory)
-        .when(pl.col("verdict") == Verdict.COMPUTE.value)
-        .then(compute)
-        .when(pl.col("verdict") == Verdict.BALANCED.value)
-        .then(pl.when(pl.coalesce("utilisation.lead", "utilisation.known_lead") >= 0).then(memory).otherwise(compute))
-        .when(pl.col("verdict") == Verdict.LATENCY.value)
-        .then(pl.col("limiter.latency"))
-        .when(pl.col("verdict") == Verdict.OVERHEAD.value)
-        .then(pl.lit("launch"))
-    )
+    lead = pl.coalesce("utilisation.lead", "utilisation.known_lead")
+    return limiter_by_verdict(memory, compute, lead=lead, latency=pl.col("limiter.latency"))
 
 
 def _busiest_of(units: Sequence[str], total: str, without_total: pl.Expr) -> pl.Expr:

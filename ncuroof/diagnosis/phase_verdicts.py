@@ -15,7 +15,7 @@ import polars as pl
 
 from ncuroof.diagnosis.findings import COMPUTE_UNITS, MEMORY_UNITS
 from ncuroof.diagnosis.rules import Node
-from ncuroof.diagnosis.tree import walk_tree
+from ncuroof.diagnosis.tree import limiter_by_verdict, walk_tree
 from ncuroof.enums import TENSOR_PREFIX, MemoryLevel, Precision, Verdict
 from ncuroof.metrics import CounterTable, add_quantities, largest, load_catalogue
 from ncuroof.phases import Phased
@@ -180,18 +180,7 @@ def _limiter() -> pl.Expr:
         .then(pl.coalesce("stall", pl.when(pl.col(f"{_KERNEL}verdict") == Verdict.LATENCY.value).then(of_kernel)))
     )
     lead = pl.coalesce(f"{_PREFIX}lead", f"{_PREFIX}known_lead")
-    return (
-        pl.when(pl.col("verdict") == Verdict.MEMORY.value)
-        .then(memory)
-        .when(pl.col("verdict") == Verdict.COMPUTE.value)
-        .then(compute)
-        .when(pl.col("verdict") == Verdict.BALANCED.value)
-        .then(pl.when(lead >= 0).then(memory).otherwise(compute))
-        .when(pl.col("verdict") == Verdict.LATENCY.value)
-        .then(latency)
-        .when(pl.col("verdict") == Verdict.OVERHEAD.value)
-        .then(pl.lit("launch"))
-    )
+    return limiter_by_verdict(memory, compute, lead=lead, latency=latency)
 
 
 def _with_trusted(rows: pl.DataFrame) -> pl.DataFrame:

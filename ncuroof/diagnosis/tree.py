@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from ncuroof.diagnosis.rules import VERDICT_PREFIX, Node, Rules
+from ncuroof.enums import Verdict
 from ncuroof.errors import ProfileError
 from ncuroof.tables import FLIPS, PATH, conform
 
@@ -144,6 +145,30 @@ def _asked(node: Node) -> tuple[str, str, str | None, float | None]:
     """Return a row of _ASKED. "known >" stands there for a comparison whose answer is no where the quantity is missing."""
     asked = node.condition
     return node.id, asked.quantity, f"known {asked.op}" if asked.if_unknown is False else asked.op, asked.threshold
+
+
+def limiter_by_verdict(memory: pl.Expr, compute: pl.Expr, *, lead: pl.Expr, latency: pl.Expr) -> pl.Expr:
+    """Return the limiter that belongs to the column `verdict`.
+
+    Args:
+        memory: limiter of the memory side.
+        compute: limiter of the compute side.
+        lead: how far the memory side is ahead: the busier side limits a balanced kernel.
+        latency: what a latency-bound kernel waits for.
+    """
+    verdict = pl.col("verdict")
+    return (
+        pl.when(verdict == Verdict.MEMORY.value)
+        .then(memory)
+        .when(verdict == Verdict.COMPUTE.value)
+        .then(compute)
+        .when(verdict == Verdict.BALANCED.value)
+        .then(pl.when(lead >= 0).then(memory).otherwise(compute))
+        .when(verdict == Verdict.LATENCY.value)
+        .then(latency)
+        .when(verdict == Verdict.OVERHEAD.value)
+        .then(pl.lit("launch"))
+    )
 
 
 def nearest_flips(judged: pl.DataFrame, rules: Rules) -> pl.DataFrame:
