@@ -109,6 +109,11 @@ def _lock(handle: int) -> bool:
     return True
 
 
+def _unfollowed(path: str, flags: int) -> int:
+    """Open a file that another user may have put there: no link is followed, and no pipe is waited for."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+
+
 def _remove_if_left_over(locked: Path, whole: str) -> None:
     """Remove a file or folder if it is ours and no process has locked it.
 
@@ -116,7 +121,7 @@ def _remove_if_left_over(locked: Path, whole: str) -> None:
         locked: the file that its process locks.
         whole: what to remove: that file, or the folder that it is in.
     """
-    with contextlib.suppress(OSError), locked.open("rb") as file:
+    with contextlib.suppress(OSError), open(locked, "rb", opener=_unfollowed) as file:
         found = os.fstat(file.fileno())
         is_old = time.time() - found.st_mtime > _LOCKED_AFTER_S
         if fcntl is not None and is_old and found.st_uid == os.getuid() and _lock(file.fileno()):

@@ -106,3 +106,13 @@ def test_a_command_that_is_ended_leaves_nothing(place: Path, ending: str) -> Non
     )
     assert (done.returncode, done.stderr) == (130, "ncuroof: interrupted\n")
     assert not list(place.iterdir())
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
+def test_a_pipe_in_place_of_a_lock_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another user can make one in a folder for temporary files that all share."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    (tmp_path / "ncuroof-x").mkdir()
+    os.mkfifo(tmp_path / "ncuroof-x" / ".ncuroof-lock")
+    with temporary_folder() as folder:
+        assert folder.is_dir()

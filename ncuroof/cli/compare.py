@@ -127,12 +127,12 @@ def compare(  # noqa: PLR0913  an argument per option
         _check_gates(gates, runs, outputs)
         return
     runs = tuple(with_standard_input(runs))
-    outputs.check(runs)
+    outputs.check([*runs, *(accepted_files(folder) if folder is not None else ())])
     baseline = _file_of_baseline(save_baseline, outputs, runs)
     if is_history:
-        if len(runs) < 2 or gates or pairs or baseline is not None or folder is not None:
+        if len(runs) < 2 or gates or pairs or baseline is not None or folder is not None or accept:
             raise click.UsageError(
-                "--history takes two or more runs, without --gate, --pair, --baseline-dir or --save-baseline"
+                "--history takes two or more runs, without --gate, --pair, --baseline-dir, --accept or --save-baseline"
             )
         _over_time(runs, outputs, quiet=quiet)
         return

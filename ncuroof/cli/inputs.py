@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shutil
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import click
 from ncuroof.cli.options import STANDARD_INPUT
 from ncuroof.errors import ReportAccessError, ReportEmptyError, ReportNotFoundError
 from ncuroof.ncu.file_names import REPORT_SUFFIXES
+from ncuroof.temporary_files import temporary_folder
 
 _NAME = "standard input"
 """Of the copy, and so of the report in the output."""
@@ -57,8 +57,8 @@ def _copied() -> Path:
             "-: expected a report on standard input, found none",
             hint="pipe what ncu prints into it: ncu --import A.ncu-rep --page raw --csv | ncuroof report -",
         )
-    folder = click.get_current_context().with_resource(tempfile.TemporaryDirectory(prefix="ncuroof-"))
-    path = Path(folder) / _NAME
+    folder = click.get_current_context().with_resource(temporary_folder())
+    path = folder / _NAME
     with path.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
     if not path.stat().st_size:

@@ -11,13 +11,13 @@ import shlex
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from ncuroof.analysis import Analysis
 from ncuroof.errors import NcuroofError
+from ncuroof.temporary_files import temporary_folder
 
 _SCRIPT = "cell.py"
 _REPORT = "report: "
@@ -48,15 +48,15 @@ def profiled(line: str, cell: str) -> Analysis | None:
     Returns:
         The analysis, which the notebook shows; None where nothing was recorded: the named error is printed instead.
     """
-    with tempfile.TemporaryDirectory(prefix="ncuroof-") as folder:
-        script = Path(folder) / _SCRIPT
+    with temporary_folder() as folder:
+        script = folder / _SCRIPT
         script.write_text(cell, encoding="utf-8")
         try:
             options = shlex.split(line)
         except ValueError as error:
             print(f"ncuroof: {line!r} cannot be parted into words: {error}", file=sys.stderr)  # noqa: T201
             return None
-        words = ["profile", "--record-only", "-o", folder, *options, str(script)]
+        words = ["profile", "--record-only", "-o", str(folder), *options, str(script)]
         reports = _run([sys.executable, "-m", "ncuroof", *words])
         return _read(reports) if reports else None
 
@@ -76,7 +76,7 @@ def _run(command: Iterable[str]) -> list[str]:
             except KeyboardInterrupt:  # what was recorded so far is shown
                 process.send_signal(signal.SIGINT)
                 continue
-            if said.startswith(_REPORT):
+            if said.startswith(_REPORT) and Path(said.removeprefix(_REPORT).rstrip("\n")).is_file():
                 reports.append(said.removeprefix(_REPORT).rstrip("\n"))
             else:
                 print(said, end="", flush=True)  # noqa: T201  the notebook's own stream

@@ -234,7 +234,7 @@ def _points(rows: pl.DataFrame, placed: Roofline) -> pl.DataFrame:
         "id", moved_per_s="bytes_per_s", moved_peak_per_s="peak_bytes_per_s"
     )
     known = (
-        rows.select("id", precision.alias("precision"), work_course=_work_course(), dram_course=_relative("utilisation.dram"))
+        rows.select("id", precision.alias("precision"), work_course=_work_course(), dram_course=_relative("sampled.dram"))
         .join(work, on=["id", "precision"], how="left", maintain_order="left")
         .join(moved, on="id", how="left", maintain_order="left")
     )  # fmt: skip
@@ -252,11 +252,11 @@ def _work_course() -> pl.Expr:
     precision = pl.col("dominant_precision")
     return (
         pl.when(precision.str.starts_with(TENSOR_PREFIX))
-        .then(_relative("utilisation.tensor"))
+        .then(_relative("sampled.tensor"))
         .when(precision == Precision.FP32.value)
-        .then(_relative("utilisation.fp32"))
+        .then(_relative("sampled.fp32"))
         .when(precision == Precision.FP64.value)
-        .then(_relative("utilisation.fp64"))
+        .then(_relative("sampled.fp64"))
     )
 
 

@@ -136,4 +136,4 @@ def _doubts(aligned: Aligned, duration_ns: float) -> Iterator[str]:
         if seen < 1 - _DIFFERENT_FRAC:
             yield f"samples of a run end after {formatting.percent(seen)} of the kernel"
     if aligned.left_out:
-        yield f"not used, because their run does not show the kernel, or less than half of it: {', '.join(aligned.left_out)}"
+        yield f"not used, because their run does not show the kernel, or too little of it: {', '.join(aligned.left_out)}"

@@ -87,7 +87,7 @@ def test_the_page_has_the_course_the_phases_and_what_to_know() -> None:
     assert block["course"] == [0.5]
     notes = [note if isinstance(note, str) else texts.table()[note] for note in block["notes"]]
     assert notes[1:] == [
-        "Not sampled, and inferred from the instructions issued: L2.",
+        "Not sampled, and inferred from the whole kernel's use and how active the SMs were: L2.",
         "50 samples, one every 2.00 ns, from 2 runs of the kernel. They differ.",
     ]
 

@@ -5,7 +5,7 @@ groups (7.5, 8.6 to 8.9) `UNIT.TriageX.COUNTER`. Each has a value per sample, an
 taken. Series of one pass begin at the same time; each pass runs the kernel again.
 
 Sizes in a file are not trusted: a series is looked at only if its encoding is short enough for any recorded one, and the series of
-a report are limited together, so that no file makes this allocate more than tens of megabytes.
+a report are limited together, so that no file makes this allocate without a limit.
 
 Source: Nsight Compute Customization Guide, "Report File Format": ProfileMetricResult's values by correlation id; Nsight Compute
 documentation, "PM Sampling".
@@ -42,7 +42,7 @@ _MOST_BYTES_OF_ONE = 1 << 20
 at most."""
 
 _MOST_SAMPLES = 1 << 21
-"""Samples of a report's series together, 32 MB: no further workload is read beyond. A recorded report of 17 kernels has 10 000."""
+"""Samples of a report's series together, 32 MB as a table; further series are not read. Seventeen recorded kernels have 10 000."""
 
 _LEAST_SAMPLES = 2
 
@@ -71,8 +71,11 @@ def read_samples(content: Content, framing: Framing, rows: Iterable[int]) -> pl.
     if name_by_id := _sampled_names(framing):
         results = list(framing.results)
         for row in islice(rows, _MOST_WORKLOADS):
-            found += ((row, *series) for series in _series_of(*results[row], content, name_by_id))
-            n_samples += sum(len(values) for number, _, _, values in found if number == row)
+            for series in _series_of(*results[row], content, name_by_id):
+                n_samples += len(series[2])
+                if n_samples > _MOST_SAMPLES:
+                    break
+                found.append((row, *series))
             if n_samples > _MOST_SAMPLES:
                 break
     return pl.DataFrame(found, schema=RAW_SAMPLES, orient="row").sort("row", maintain_order=True)

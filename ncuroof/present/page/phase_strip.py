@@ -69,7 +69,7 @@ def _notes(kernel: Record, samples: Record) -> Iterator[str]:
     if kernel["phases"]:
         yield _COURSE
     if units := _inferred(kernel):
-        yield f"Not sampled, and inferred from the instructions issued: {units}."
+        yield f"Not sampled, and inferred from the whole kernel's use and how active the SMs were: {units}."
     runs = "one run" if samples["passes"] == 1 else f"{samples['passes']} runs"
     every = formatting.duration(samples["interval_ns"])
     yield f"{samples['n']} samples, one every {every}, from {runs} of the kernel." + (
