@@ -81,10 +81,13 @@ def test_only_the_longest_workloads_are_read(tmp_path: Path, monkeypatch: pytest
     assert set(_report(tmp_path, each, each, each).samples["row"]) == {0, 1}  # type: ignore[arg-type]
 
 
-def test_no_further_workload_is_read_beyond_the_most_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "_MOST_SAMPLES", 1)
+def test_no_further_series_is_read_beyond_the_most_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     each = metrics(series(PARTS))
-    assert set(_report(tmp_path, each, each).samples["row"]) == {0}  # type: ignore[arg-type]
+    lengths = _report(tmp_path, each).samples["values"].list.len()  # type: ignore[arg-type]
+    monkeypatch.setattr(reader, "_MOST_SAMPLES", lengths.sum())
+    assert _report(tmp_path, each, each).samples["row"].to_list() == [0] * len(lengths)  # type: ignore[arg-type]
+    monkeypatch.setattr(reader, "_MOST_SAMPLES", lengths[0])
+    assert _report(tmp_path, each, each).samples.height == 1  # type: ignore[arg-type]
 
 
 def test_nvidias_module_reads_the_same_series(tmp_path: Path) -> None:
