@@ -89,14 +89,14 @@ def add_latency_limiter(judged: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     known, fired = frozenset(judged.columns), _fired(judged, rules)
     places = range(len(rules.latency_causes))
     gains = [_gain_of(cause, rules, known, fired) for cause in rules.latency_causes]
+    parts = {"gain": gains, "first": [_value(cause.first_step, known) for cause in rules.latency_causes]}
+    parts["limiter"] = [_limiter_of(cause, rules) for cause in rules.latency_causes]
     causes = judged.select(
-        *(gain.alias(f"gain.{place}") for place, gain in enumerate(gains)),
-        *(
-            _at_most(gain, [_value(cause.first_step, known)]).alias(f"weight.{place}")
-            for place, (gain, cause) in enumerate(zip(gains, rules.latency_causes, strict=True))
-        ),
-        *(_limiter_of(cause, rules).alias(f"limiter.{place}") for place, cause in enumerate(rules.latency_causes)),
+        *(each.alias(f"{name}.{place}") for name, found in parts.items() for place, each in enumerate(found)),
         least=pl.when(pl.col("limiter.stall").is_null()).then(rules.least_without_stalls).otherwise(0),
+    )
+    causes = causes.with_columns(
+        _at_most(pl.col(f"gain.{place}"), [pl.col(f"first.{place}")]).alias(f"weight.{place}") for place in places
     ).with_columns(pl.max_horizontal(f"weight.{place}" for place in places).alias("weight.most"))
     named = pl.coalesce(_named(place, rules.outweighs_earlier) for place in places)
     return judged.hstack(causes.select(named.alias("named")).unnest("named"))
