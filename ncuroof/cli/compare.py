@@ -26,7 +26,7 @@ from ncuroof.comparison import (
     with_distinct_labels,
 )
 from ncuroof.comparison import compare as compared
-from ncuroof.comparison.accepted_runs import accepted_files, next_file, read_accepted, together
+from ncuroof.comparison.accepted_runs import accepted_files, averaged_run, next_file, read_accepted
 from ncuroof.comparison.history import history
 from ncuroof.errors import GateError, GatesFailedError, NcuroofError, OutputError, OutputFormatError
 from ncuroof.formatting import counted
@@ -190,7 +190,7 @@ def _both_runs(runs: tuple[Path, ...], *, is_one_enough: bool, folder: Path | No
 def _accepted_before(folder: Path, n_last: int, *, quiet: bool) -> Run | None:
     """Return the last accepted runs as one run. If there are none, print a note and return None."""
     if known := read_accepted(folder, n_last):
-        return together(known)
+        return averaged_run(known)
     if not quiet:
         say(f"note: {folder} has no accepted run, so that the run is compared with itself: --accept makes it the first")
     return None

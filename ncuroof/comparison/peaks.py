@@ -1,4 +1,4 @@
-"""Peaks of a launch that differ from GPU to GPU and with the clocks: of DRAM, of L2, and of the arithmetic that it mostly does."""
+"""Peaks that depend on the GPU and its clocks: of DRAM, of L2, and of the arithmetic that a launch mostly does."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ PEAK_UNITS: Mapping[str, str] = {
     "bandwidth.l2.peak_bytes_per_s": "byte/s",
     "work.peak_flop_per_s": "flop/s",
 }
-"""Peaks, with their units as of `profiles/metrics/`."""
+"""Names of the peaks, with their units as in `profiles/metrics/`."""
 
 
 def peaks(kernels: pl.DataFrame) -> list[pl.Expr]:
-    """Return the columns of PEAK_UNITS: what a launch reached over its share of the peak; null where either is not known or zero.
+    """Return the columns of PEAK_UNITS: the rate of a launch over its share of the peak; null if either is unknown or zero.
 
     Args:
-        kernels: one row per launch, as `Analysis.kernels`.
+        kernels: one row per launch, as in `Analysis.kernels`.
     """
     of_levels = [_of_level(kernels, level) for level in ("dram", "l2")]
     return [
