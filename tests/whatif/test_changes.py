@@ -17,7 +17,7 @@ from ncuroof.whatif import (
     parse_target,
     project,
 )
-from ncuroof.whatif.changes import untold_types
+from ncuroof.whatif.changes import remarks_on_unknown_types
 from ncuroof.whatif.fusion import launches
 from tests.whatif.launches import launch, table
 
@@ -185,10 +185,10 @@ def test_kernels_whose_type_is_guessed_or_unknown_are_named() -> None:
     named = launch("a") | {"name": "a(const float4 *)"}
     guessed = launch("b") | {"name": "triton_poi_fused_0", "dominant_precision": "fp32"}
     unknown = [launch(name) | {"name": "gather(char *)"} for name in "cdefg"]
-    is_unknown, is_guessed = untold_types(table(named, guessed, *unknown), None)
+    is_unknown, is_guessed = remarks_on_unknown_types(table(named, guessed, *unknown), None)
     assert "show the element type of c, d, e and 2 other kernels: their times stay" in is_unknown
     assert is_guessed.startswith("Names do not show the element type of b: it is taken from the arithmetic")
-    assert untold_types(table(named, guessed), r"float4") == []
+    assert remarks_on_unknown_types(table(named, guessed), r"float4") == []
 
 
 def test_a_fusion_saves_no_more_than_the_second_reads() -> None:
