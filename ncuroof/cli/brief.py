@@ -13,7 +13,7 @@ from ncuroof.cli.streams import reading_progress
 from ncuroof.regular_files import require_existing
 
 BRIEF_FORMATS, BUDGET_BYTES, LEAST_BUDGET_BYTES = ("json", "md"), 4096, 1024
-"""Those of `ncuroof.present.brief`, which loads polars: --help does not need it."""
+"""The constants of `ncuroof.present.brief`, repeated because its import loads polars, which --help does not need."""
 
 
 @click.command()
@@ -25,7 +25,7 @@ BRIEF_FORMATS, BUDGET_BYTES, LEAST_BUDGET_BYTES = ("json", "md"), 4096, 1024
     "wanted",
     multiple=True,
     metavar="ID|REGEX",
-    help="Describe one kernel in depth: by its id, or of those whose name matches, the one that saves most. Repeat REGEX "
+    help="Describe one kernel in depth: by its id, or the one that saves most among those whose name matches. Repeat REGEX "
     "for names that match any.",
 )
 @click.option(

@@ -204,7 +204,7 @@ def test_accepted_runs_are_kept_and_compared_with(before: Path, tmp_path: Path, 
     folder = tmp_path / "accepted"
     accept = ("compare", "--baseline-dir", folder, "--accept", "--keep", "3", "--gate", "kernel(saxpy).time:+3%")
     assert run_main(*accept, before) == 0
-    assert "has no accepted run, so that the run is compared with itself" in capfd.readouterr().err
+    assert "has no accepted run, so the run is compared with itself" in capfd.readouterr().err
     for number in range(4):
         again = written(tmp_path, f"{number}.ncu-rep", TIMES | {"saxpy": 400.0 + number})
         assert run_main(*accept, again) == 0

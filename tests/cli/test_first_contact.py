@@ -96,7 +96,7 @@ def test_a_ci_file_without_a_gate_is_remarked(
 ) -> None:
     monkeypatch.chdir(report.parent)
     assert run_main("compare", report, report, "-o", "junit.xml") == 0
-    assert "warning: there is no gate, so that this comparison cannot fail" in capfd.readouterr().err
+    assert "warning: there is no gate, so this comparison cannot fail" in capfd.readouterr().err
     assert run_main("compare", report, report, "-o", "junit.xml", "--gate", "time:+5%") == 0
     assert "there is no gate" not in capfd.readouterr().err
 
@@ -192,7 +192,7 @@ def test_standard_input_is_read_where_it_is_named(
 
 def test_standard_input_is_read_once(capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main("report", "-", "-") == 2
-    assert "standard input can be read once" in capfd.readouterr().err
+    assert "standard input can be read only once" in capfd.readouterr().err
 
 
 # ---- what is written -------------------------------------------------------------------------------------------------------------

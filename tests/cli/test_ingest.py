@@ -177,7 +177,7 @@ def test_a_place_that_keeps_nothing_is_refused_before_a_report_is_read(
         (("--by", "moon"), "--by: expected one of driver, cuda, ncu, ncuroof, report, compiler, code, found 'moon'"),
         (("--by", "label:none"), "found 'label:none'"),
         (("--fail-on", "moon"), "--fail-on: expected one of driver"),
-        (("--fail-on", "driver", "--failures"), "--fail-on judges what changed"),
+        (("--fail-on", "driver", "--failures"), "--fail-on judges changes of time"),
         (("--kernel", "("), "--kernel: expected a regular expression, found '('"),
         (("--gpu", "*"), "--gpu: expected a regular expression, found '*'"),
     ],

@@ -67,7 +67,10 @@ def test_a_format_is_that_of_standard_output_and_of_names_that_say_nothing(comma
 
 def test_a_format_that_nothing_would_have_is_wrong_usage(command: list[str], capfd) -> None:
     assert run_main(*command, "-o", "a.txt", "--format", "json") == 2
-    assert "--format json applies to no output: each file's suffix sets another; add -o -" in capfd.readouterr().err
+    assert (
+        "--format json applies to no output: the suffix of each file sets its format; add -o -"
+        in capfd.readouterr().err
+    )
     assert not Path("a.txt").exists()
     assert run_main(*command, "-o", "a.json", "--format", "json") == 0
 
