@@ -25,7 +25,7 @@ from ncuroof.collect.journal import steps_hint
 from ncuroof.collect.ncu_run import WithoutProgress, run_ncu
 from ncuroof.collect.processes import forwarding_signals
 from ncuroof.collect.programs import Program, find_program
-from ncuroof.collect.recording import Recorder, set_aside
+from ncuroof.collect.recording import Recorder, with_backups
 from ncuroof.collect.report_paths import free_report, report_named
 from ncuroof.collect.request import Steps
 from ncuroof.errors import CountsError, NcuNotFoundError, OutputError, ProfileRequestError, ProfilingError
@@ -243,7 +243,7 @@ def test_an_earlier_report_does_not_come_back_over_a_new_one(tmp_path: Path) -> 
     report.write_bytes(b"old")
 
     def interrupted_late() -> None:
-        with set_aside([report], is_replaced=report.exists):
+        with with_backups([report], is_replaced=report.exists):
             report.write_bytes(b"new")
             raise KeyboardInterrupt
 
