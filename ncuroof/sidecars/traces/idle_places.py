@@ -1,4 +1,4 @@
-"""Where in a program a GPU was idle: how long at a time, what the host did meanwhile, and which kernel came next."""
+"""Find where in a program a GPU was idle: for how long, what the host did meanwhile, and which kernel came next."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Gap:
         start_ns: when the GPU ran out of work.
         end_ns: when it started to work again.
         next: the activity that ended the gap.
-        launch: the call that launched that activity; None where not known.
+        launch: the call that launched the activity; None if unknown.
     """
 
     start_ns: float
