@@ -123,7 +123,7 @@ class Image:
 
 
 def _whole(content: bytes, size: int) -> bytes:
-    """Return the content without what is cut at its end, of entries of `size` bytes."""
+    """Return the content without an incomplete entry at its end; entries have `size` bytes."""
     return content[: len(content) // size * size]
 
 

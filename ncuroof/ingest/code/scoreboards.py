@@ -74,7 +74,7 @@ class Scoreboards:
     def loads_in_flight(self, number: int) -> int:
         """Return how many loads are in flight while an instruction waits for one: issued before it and not yet waited for.
 
-        If several paths lead to it, the one with the fewest counts; 0 if it waits for something else or that is not known.
+        If several paths lead to it, the path with the fewest loads counts. 0 if it waits for something else, or if that is unknown.
         """
         if not any(self._opcode(each) in sass.LOADS for each in self.awaited_by(number)):
             return 0
@@ -83,7 +83,7 @@ class Scoreboards:
     def addressed_by(self, number: int) -> list[int]:
         """Return the numbers of the loads from whose results the address of a load is computed, nearest first; empty if not known.
 
-        For a load in a loop, these are loads of that loop: the others are made once, and cost little.
+        For a load in a loop, only loads of the loop are returned: loads before it run once and cost little.
         """
         if not 0 <= number < len(self._words):
             return []
