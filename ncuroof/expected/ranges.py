@@ -1,4 +1,4 @@
-"""PyTorch's NVTX ranges: the operator and module of a launch, whether it computes a gradient, and calls summed by module."""
+"""Interpret PyTorch's NVTX ranges: operator and module of a launch, and whether it computes a gradient; sum calls by module."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Place:
         is_backward: autograd opened a range around it.
         is_recomputed: a module's range lies within autograd's: its forward pass is repeated (activation checkpointing).
         sequence: PyTorch's sequence number of the innermost operator that has one; None without any.
-        gradient_of: sequence number of the forward operator whose gradient this is; None elsewhere.
+        gradient_of: sequence number of the forward operator whose gradient this is; None if it is not a gradient.
     """
 
     operators: tuple[str, ...]
