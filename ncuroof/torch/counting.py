@@ -1,4 +1,4 @@
-"""The context manager that sees every operator PyTorch dispatches, and counts it by name and shapes.
+"""Count every operator that PyTorch dispatches, by name and shapes, in a context manager.
 
 Attention of meta tensors is dispatched as the fused kernel that a GPU runs.
 """
@@ -48,7 +48,7 @@ class _Call:
 
 
 class _AutocastWatch(TorchFunctionMode):  # type: ignore[misc]  # PyTorch is not type-checked: it may be absent
-    """Notes whether autocast for GPUs is on when a function is called: the operators below no longer see it."""
+    """Notes whether autocast for GPUs is on when a function is called, which dispatched operators can no longer see."""
 
     is_on = False
 
@@ -242,7 +242,7 @@ class FusedAttention(TorchFunctionMode):  # type: ignore[misc]  # PyTorch is not
     """Redirects `scaled_dot_product_attention` of meta tensors to the operator that PyTorch chooses on CUDA.
 
     On the meta device PyTorch decomposes the function into products and a softmax that no GPU would run. Calls without a mask go to
-    FlashAttention; those with a mask go to the memory-efficient kernel, which alone of the two takes masks.
+    FlashAttention; those with a mask go to the memory-efficient kernel, because FlashAttention does not accept masks.
     """
 
     def __torch_function__(

@@ -163,7 +163,7 @@ class ExpectedRoofline:
 
 
 def _lower_bound(name: str) -> pl.Expr:
-    """Return the sum of the known values; null if some are unknown and the others sum to 0: a lower bound of 0 says nothing."""
+    """Return the sum of the known values; null if some are unknown and the others sum to 0: a lower bound of 0 is useless."""
     values = pl.col(name)
     return pl.when(values.is_not_null().all() | (values.sum() > 0)).then(values.sum()).alias(name)
 
