@@ -9,22 +9,21 @@ from pathlib import Path
 
 from ncuroof.errors import ReportNotFoundError
 
-LARGEST_BYTES = 1 << 36
+_LARGEST_BYTES = 1 << 36
 """64 GiB. A report of 10 000 launches with a full set has 2 GB."""
 
 
-def oddity(status: os.stat_result, *, most_bytes: int = LARGEST_BYTES) -> str | None:
+def oddity(status: os.stat_result) -> str | None:
     """Return what is wrong with a path that is not a readable file: "a directory", "a pipe or device"; None if it is one.
 
     Args:
         status: status of the path, with links followed.
-        most_bytes: size of the largest plausible file.
     """
     if stat.S_ISDIR(status.st_mode):
         return "a directory"
     if not stat.S_ISREG(status.st_mode):
         return "a pipe or device"
-    if status.st_size > most_bytes:
+    if status.st_size > _LARGEST_BYTES:
         return f"a file of {status.st_size} bytes, larger than any"
     return None
 

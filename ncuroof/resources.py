@@ -105,7 +105,8 @@ def read_entries(
             return read(key, entry)
         except (ProfileError, *_FAULTS) as error:
             found = str(error).removeprefix(f"{name}: ") if isinstance(error, ProfileError) else _said(error)
-            raise ProfileError(f"{_file_with(name, table, key)}: {table}.{key}: {found}", hint=_HINT) from error
+            file = next(iter(files_with(name, table, [key])), name)
+            raise ProfileError(f"{file}: {table}.{key}: {found}", hint=_HINT) from error
 
     return {key: made(key, entry) for key, entry in entries.items()}
 
@@ -119,11 +120,6 @@ def _files(name: str) -> dict[str, Path]:
     first = folder("profiles") / name
     more = sorted(first.with_suffix("").glob("*.toml"))
     return {name: first, **{f"{path.parent.name}/{path.name}": path for path in more}}
-
-
-def _file_with(name: str, table: str, entry: str) -> str:
-    """Return the file that has an entry, of those that `read_profile` reads; the first file if no file has it."""
-    return next(iter(files_with(name, table, [entry])), name)
 
 
 def files_with(name: str, table: str, entries: Iterable[str]) -> list[str]:

@@ -229,7 +229,7 @@ def _check_gates(gates: Sequence[str], files: Sequence[Path], outputs: Outputs) 
         found = [parse_gate(text) for text in gates]
     elif files:
         tables = ((path, table) for path in files if (table := _ncuroof_table(path)) is not None)
-        found = [gate for path, table in tables for gate in _parsed(path, _gates_in(path, table))]
+        found = [gate for path, table in tables for gate in _gates_in(path, table)]
     else:
         found = _configured_gates()
     say(f"{counted(len(found), 'gate')} can be judged")
@@ -308,20 +308,8 @@ def _configured_gates() -> list[Gate]:
     for folder in (here, *here.parents):
         path = Path(os.path.relpath(folder / "pyproject.toml"))
         if path.is_file() and (table := _ncuroof_table(path)) is not None:
-            return _parsed(path, _gates_in(path, table))
+            return _gates_in(path, table)
     return []
-
-
-def _parsed(path: Path, texts: Sequence[str]) -> list[Gate]:
-    """Parse the gates of a file.
-
-    Raises:
-        GateError: a gate is malformed; the message names the file.
-    """
-    try:
-        return [parse_gate(text) for text in texts]
-    except GateError as error:
-        raise GateError(f"{path}: {error}", hint=error.hint) from error
 
 
 def _ncuroof_table(path: Path) -> dict[str, Any] | None:
@@ -345,11 +333,12 @@ def _ncuroof_table(path: Path) -> dict[str, Any] | None:
     return found
 
 
-def _gates_in(path: Path, settings: Mapping[str, Any]) -> Sequence[str]:
-    """Return the gates in a table [tool.ncuroof].
+def _gates_in(path: Path, settings: Mapping[str, Any]) -> list[Gate]:
+    """Parse the gates in a table [tool.ncuroof].
 
     Raises:
-        GateError: the table has an unknown key, or gates are neither a list of strings nor a table.
+        GateError: the table has an unknown key, gates are neither a list of strings nor a table, or a gate is malformed; the
+            message names the file.
     """
     if unknown := sorted(settings.keys() - {"gates"}):
         raise GateError(f"{path}: [tool.ncuroof] takes only gates, found {', '.join(unknown)}", hint=_GATES_HINT)
@@ -358,4 +347,7 @@ def _gates_in(path: Path, settings: Mapping[str, Any]) -> Sequence[str]:
         gates = [f"{name}{':' if str(limit)[:1] in {'+', '-'} else ''}{limit}" for name, limit in gates.items()]
     if not isinstance(gates, list) or not all(isinstance(gate, str) for gate in gates):
         raise GateError(f"{path}: gates in [tool.ncuroof] must be a list of strings or a table", hint=_GATES_HINT)
-    return gates
+    try:
+        return [parse_gate(text) for text in gates]
+    except GateError as error:
+        raise GateError(f"{path}: {error}", hint=error.hint) from error

@@ -122,14 +122,17 @@ def plan_lines(recorder: Recorder, *, counts_first: bool) -> list[str]:
     ]
     if plan.passes is not None and (request.sections or request.metrics):
         lines[0] += "; more for the added sections and counters"
+    clocks = "not locked" if request.clock_control == "none" else f"locked to {request.clock_control}"
+    caches = "flushed before each pass" if request.cache_control == "all" else "not flushed"
     lines.append(
-        f"  {_clocks(request.clock_control)} · {_caches(request.cache_control)} · {request.replay_mode} replay · "
+        f"  clocks {clocks} · caches {caches} · {request.replay_mode} replay · "
         f"report {request.report}{' per rank' if recorder.program.rank_variable else ''}"
     )
     if counts_first:
         how_once = "; --no-per-shape skips the counting run and records every launch"
+        with_what = " with Nsight Systems" if recorder.program.script is None else ""
         lines.append(
-            f"  the program runs twice: first to count its launches{_counted_by(recorder)}, then under ncu"
+            f"  the program runs twice: first to count its launches{with_what}, then under ncu"
             f"{'' if recorder.counting_run.is_needed else how_once}"
         )
     if request.leaves_collectives_out:
@@ -137,10 +140,6 @@ def plan_lines(recorder: Recorder, *, counts_first: bool) -> list[str]:
             "  NCCL and NVSHMEM kernels are skipped: replayed alone, they would wait for the other GPUs forever"
         )
     return lines
-
-
-def _counted_by(recorder: Recorder) -> str:
-    return "" if recorder.program.script is not None else " with Nsight Systems"
 
 
 def _passes(passes: tuple[int, int] | None, *, is_gpu_known: bool) -> str:
@@ -156,16 +155,6 @@ def _replays(recorder: Recorder) -> str:
     if count is None or passes is None or recorder.request.per_shape:
         return ""
     return f", at most {count * passes[1]} replays"
-
-
-def _clocks(clock_control: str) -> str:
-    return {"none": "clocks not locked", "base": "clocks locked to base", "boost": "clocks locked to boost"}[
-        clock_control
-    ]
-
-
-def _caches(cache_control: str) -> str:
-    return "caches flushed before each pass" if cache_control == "all" else "caches not flushed"
 
 
 def wanted_report(output: Path | None, program: Program) -> Path | None:

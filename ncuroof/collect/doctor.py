@@ -117,8 +117,8 @@ class Surroundings:
     """
 
     environment: Mapping[str, str]
-    run: Callable[[list[str]], str | None]
-    read: Callable[[Path], str | None]
+    run: Run
+    read: Read
     find: Callable[[Mapping[str, str]], Path]
     find_nsys: Callable[[Mapping[str, str]], Path | None]
     version: Callable[[Path], Version]

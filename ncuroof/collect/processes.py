@@ -159,7 +159,7 @@ def _peek(source: int, target: int) -> int | None:
 
 
 def started(
-    words: Sequence[str], environment: Mapping[str, str], *, stdout: int | None = None, stderr: int | None = None
+    words: Sequence[str], environment: Mapping[str, str], *, stdout: int | None, stderr: int | None = None
 ) -> subprocess.Popen[bytes]:
     """Return a started command, which inherits our standard input from its beginning.
 

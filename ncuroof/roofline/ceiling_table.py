@@ -20,7 +20,7 @@ def ceilings(
     work: pl.DataFrame,
     bandwidth: pl.DataFrame,
     profiles: Mapping[int, GpuProfile | None],
-    calibrations: Mapping[int, Calibration | None] | None = None,
+    calibrations: Mapping[int, Calibration | None],
 ) -> pl.DataFrame:
     """Return the roofs of each device.
 
@@ -55,7 +55,7 @@ def ceilings(
         ]
     )
     known = [row for device, profile in profiles.items() if profile is not None for row in _of_sheet(device, profile)]
-    for device, calibration in (calibrations or {}).items():
+    for device, calibration in calibrations.items():
         if calibration is not None:
             known += _reached(device, calibration)
     others = pl.DataFrame(known, schema=CEILINGS, orient="row")

@@ -173,7 +173,7 @@ def _at_least(amount: str, what: str) -> str:
 
 
 def against(
-    table: pl.DataFrame, operations: Sequence[Operation], gpu: Machine | str, remarks: tuple[str, ...] = ()
+    table: pl.DataFrame, operations: Sequence[Operation], gpu: Machine | str, remarks: tuple[str, ...]
 ) -> ExpectedRoofline:
     """Return the calls of a network at their roofline times on a machine.
 

@@ -52,8 +52,8 @@ def tried(
     placed: Roofline,
     targets: Sequence[Target],
     *,
-    changes: Sequence[Change] = (),
-    only: str | None = None,
+    changes: Sequence[Change],
+    only: str | None,
     fusions: Sequence[str] = (),
 ) -> Trial:
     """Fuse kernels of a run, then change them, then project the run to each target.
@@ -130,8 +130,8 @@ def _short_launch_remark(kernels: pl.DataFrame) -> str | None:
     if share is None or not share >= _LEAST_SHARE:
         return None
     return (
-        f"Launches of less than {_SHORT_NS / 1e3:g} µs take {share:.0%} of the time: most of theirs is spent on starting and "
-        "ending, of which data sheets tell nothing."
+        f"Launches of less than {_SHORT_NS / 1e3:g} µs take {share:.0%} of the time: most of their time is spent on "
+        "starting and ending, which data sheets do not cover."
     )
 
 
