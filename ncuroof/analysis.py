@@ -167,7 +167,7 @@ class Analysis:
 
         Args:
             kernel: regular expression to find in a kernel's name, or the `id` of a launch, which stands for all launches of its
-                group, or several of these, of which one has to match.
+                group, or several patterns and ids, one of which has to match.
             nvtx: regular expression to find in the names of the NVTX ranges around a launch, joined by `/` from the outermost.
             skip: number of matching launches to leave out first.
             count: most launches to select; None for all.

@@ -71,7 +71,7 @@ WORK = pl.Schema(
         "frac": pl.Float64(),  # flop_per_s / peak_flop_per_s
         "definition": pl.String(),  # what was counted
         "reliable": pl.Boolean(),  # whether verdicts may use it
-        "peak_source": pl.String(),  # CeilingSource of the peak; null where there is none
+        "peak_source": pl.String(),  # CeilingSource of the peak; null without a peak
         "is_from_chart": pl.Boolean(),  # defined by a chart in the report, not by the catalogue
         "accumulates_in": pl.String(),  # "fp16", "fp32": accumulation type of most of the tensor work; null where unknown
     }
@@ -87,7 +87,7 @@ BANDWIDTH = pl.Schema(
         "frac": pl.Float64(),  # bytes_per_s / peak_bytes_per_s
         "definition": pl.String(),  # which traffic is counted
         "reliable": pl.Boolean(),  # whether the traffic was counted at this level, rather than estimated
-        "peak_source": pl.String(),  # CeilingSource of the peak; null where there is none
+        "peak_source": pl.String(),  # CeilingSource of the peak; null without a peak
         "is_from_chart": pl.Boolean(),  # defined by a chart in the report, not by the catalogue
     }
 )
@@ -162,7 +162,7 @@ BOUNDS = pl.Schema(
         "side": pl.String(),  # Side; null if intensity or ridge is unknown
         "dominant_precision": pl.String(),  # precision whose work takes longest at its peak
         "min_time_ns": pl.Float64(),  # roofline time
-        "min_time_by": pl.String(),  # roof that determines it: dram, a precision or a pipe; null where nothing took time
+        "min_time_by": pl.String(),  # roof that determines it: dram, a precision or a pipe; null if nothing took time
         "recoverable_ns": pl.Float64(),  # duration minus roofline time, at least 0
     }
 )

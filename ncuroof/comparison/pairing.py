@@ -26,7 +26,7 @@ def pairs(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
 
     Args:
         old: rows of a run's groups, in order of first appearance.
-        new: likewise of the run after.
+        new: the same for the run after.
     """
     if _is_scaled(old, new):
         yield from zip(old, new, strict=True)
@@ -47,7 +47,7 @@ def pairs_of_same_problem(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tu
 
     Args:
         old: rows of a run's groups, in order of first appearance.
-        new: likewise of the run after.
+        new: the same for the run after.
     """
     if len(old) > 1 and _is_scaled(old, new):
         yield from zip(old, new, strict=True)
@@ -174,7 +174,7 @@ def match_by_place(before: pl.DataFrame, after: pl.DataFrame, anchors: Mapping[i
 
     Args:
         before: `groups` of the run before, in order of first appearance.
-        after: likewise of the run after.
+        after: the same for the run after.
         anchors: groups after that are matched already, by their group before.
     """
     back = {new: old for old, new in anchors.items()}

@@ -113,7 +113,7 @@ class Run:
         is_counted: whether sums are weighted by a counting run; times of single launches are always those under ncu.
         not_recorded_ns: GPU time of the counting run in kernels that were not recorded; None if unknown.
         unprofiled: launches of these kernels, by kernel and shape; empty also if they are unknown.
-        steps: the steps that were counted, as `--step` takes them; "" for the whole run, None where it is not known.
+        steps: the steps that were counted, as `--step` takes them; "" for the whole run, None if unknown.
         n_steps: the number of these steps; None if unknown.
         damage: name of each damaged report and what is wrong with it; launches may be missing in all of the above.
     """
@@ -353,7 +353,7 @@ class Counted:
         is_counted: whether a counting run counted launches of the reports' program.
         not_recorded_ns: GPU time of kernels that were not profiled; None if unknown.
         unprofiled: launches of these kernels, by kernel and shape.
-        steps: the steps that were counted, as `--step` takes them; "" for the whole run, None where it is not known.
+        steps: the steps that were counted, as `--step` takes them; "" for the whole run, None if unknown.
         n_steps: the number of these steps; None if unknown.
     """
 

@@ -103,7 +103,7 @@ def match_versions(old: Sequence[Row], new: Sequence[Row], matched: Collection[s
 
     Args:
         old: rows of groups that have no match yet, in order.
-        new: likewise of the run after.
+        new: the same for the run after.
         matched: names that both runs have. A kernel that differs from one of them only by words for *how* is another member of a
             series, such as the steps of a tutorial, and need not succeed a kernel that is gone.
     """
@@ -132,7 +132,7 @@ def candidates(old: Sequence[Row], new: Sequence[Row]) -> list[Candidate]:
 
     Args:
         old: rows of groups that are only in the run before.
-        new: likewise of the run after.
+        new: the same for the run after.
     """
     sides = _functions(old), _functions(new)
     alike = _alike(*sides)

@@ -115,7 +115,7 @@ def peak_ratios(busy: pl.DataFrame, profiles: Profiles, there: GpuProfile | None
 
     Args:
         busy: BUSY_TIMES.
-        profiles: data sheet by device of the report; None where none fits.
+        profiles: data sheet by device of the report; None for a GPU without one.
         there: data sheet of the target; None for the same GPU.
 
     Raises:
@@ -152,7 +152,7 @@ def with_recorded_dram(profiles: Profiles, recorded: Mapping[int, float | None])
     A data sheet without a bus width keeps its bandwidth, because drivers disagree about that width.
 
     Args:
-        profiles: data sheet by device of the report; None where none fits.
+        profiles: data sheet by device of the report; None for a GPU without one.
         recorded: byte/s by device (`recorded_dram`).
     """
     found = dict(profiles)
