@@ -88,7 +88,7 @@ def test_gates_judge_accepted_runs_as_they_judge_one() -> None:
 # ---- levels ------------------------------------------------------------------------------------------
 
 
-def test_a_lucky_day_is_no_standard() -> None:
+def test_one_fast_run_does_not_set_the_level() -> None:
     usual = times(100.0, 100.4, 99.8, 100.2, 99.7)
     lucky, today = times(96.0, 100.1)
     match = compare(lucky, today).matching.matches
@@ -110,7 +110,7 @@ def test_two_runs_have_a_mean_and_not_yet_a_deviation() -> None:
     assert (found["mean_ns"], found["deviation_ns"], found["n_recorded"]) == (99e3, None, 1)
 
 
-def test_another_level_holds_once_two_runs_agree_on_it() -> None:
+def test_a_new_level_holds_once_two_runs_agree_on_it() -> None:
     slow = (100.0, 100.4, 99.8)
     assert second(averaged_run(times(*slow, 80.0)))["mean_ns"] == pytest.approx(100.0667e3, rel=1e-5)
     assert second(averaged_run(times(*slow, 80.0, 80.2)))["mean_ns"] == pytest.approx(80.1e3)
@@ -122,7 +122,7 @@ def test_new_code_is_a_level_at_once() -> None:
     assert second(averaged_run(runs))["mean_ns"] == 80e3
 
 
-def test_runs_of_another_gpu_are_left_out() -> None:
+def test_runs_of_a_different_gpu_are_left_out() -> None:
     (other,) = times(50.0)
     other = replace(other, setup=replace(other.setup, gpus=("NVIDIA B200",)))
     found = averaged_run([other, *times(100.0)])
