@@ -92,7 +92,7 @@ def test_force_overwrites() -> None:
     assert command(force=True)[:4] == ["ncu", "--force-overwrite", "--export", "run"]
 
 
-def test_what_was_counted_chooses_functions_exactly() -> None:
+def test_counts_select_functions_exactly() -> None:
     found = command(selection=Selection(("gemm", "operator()"), per_shape=True))
     assert found[found.index("--kernel-name") + 1] == r"regex:^(?!.*(?:nccl|nvshmem))(?:gemm|operator\(\))$"
     assert found[found.index("--filter-mode") + 1] == "per-launch-config"
@@ -119,7 +119,7 @@ def test_a_function_is_found_in_each_kind_of_name(is_mangled: bool, name: str) -
     assert bool(re.search(pattern, "_Z14copykernel_v2xPf")) is is_mangled
 
 
-def test_signs_in_a_name_stand_for_themselves() -> None:
+def test_special_characters_in_a_name_are_escaped() -> None:
     """In ncu's expressions, `\\<` would begin a word and `\\'` end the name."""
     selection = Selection(("operator<", "'lambda'", "a.b[c]{d}|e^f$g\\h+i?"))
     pattern = kernel_pattern(request(with_collectives=True), selection, load_settings())
@@ -139,7 +139,9 @@ def test_signs_in_a_name_stand_for_themselves() -> None:
         ("(?i)gemm", False),
     ],
 )
-def test_what_no_functions_name_has_is_looked_for_in_whole_names(pattern: str, *, is_about_whole_names: bool) -> None:
+def test_a_pattern_that_no_function_name_can_have_is_searched_in_whole_names(
+    pattern: str, *, is_about_whole_names: bool
+) -> None:
     found = command(kernels=("relu", pattern))
     assert (found[found.index("--kernel-name") + 1]).endswith(f".*(?:relu|{pattern.replace('(?i)gemm', '(?i:gemm)')})")
     assert (("--kernel-name-base", "demangled") in pairwise(found)) is is_about_whole_names
