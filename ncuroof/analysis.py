@@ -253,7 +253,7 @@ class Analysis:
 
         if only is not None and not changes:
             raise WhatIfError(
-                f"only={only!r} names the kernels that changes concern, and there is none",
+                f"only={only!r} names the kernels to change, but there are no changes",
                 hint="pass changes=['bytes:0.5']",
             )
         is_one = isinstance(changes, str) or not isinstance(changes, Iterable)

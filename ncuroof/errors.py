@@ -162,7 +162,7 @@ class WhatIfError(NcuroofError, ValueError):
 
 
 class GatesFailedError(NcuroofError):
-    """Some gates failed, or kernels got slower in a fleet; the result was written all the same."""
+    """Some gates failed, or kernels got slower in a fleet; the result was written anyway."""
 
     slug = "gates-failed"
     exit_code = 3

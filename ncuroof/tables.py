@@ -356,8 +356,8 @@ ACTIONS = pl.Schema(
         "n_launches": pl.Int64(),  # launches for which it saves the most (`is_most_worth`)
         "launches": pl.List(pl.UInt32()),  # the profiled ones, those first that save most
         "gain_ns": pl.Float64(),  # summed over these launches: the most that it saves
-        "expected_ns": pl.Float64(),  # likewise: what it is expected to save
-        "expected_low_ns": pl.Float64(),  # likewise: lower end of its range
+        "expected_ns": pl.Float64(),  # summed over these launches: what it is expected to save
+        "expected_low_ns": pl.Float64(),  # summed over these launches: lower end of the expected range
         "expected_high_ns": pl.Float64(),
         "share_frac": pl.Float64(),  # the most that it saves, as a share of the run's GPU time
     }

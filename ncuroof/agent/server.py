@@ -64,7 +64,7 @@ class _Tools:
     async def brief(
         self, report: Report, ctx: Context[Any, Any], form: Form = "json", budget: Budget = BUDGET_BYTES
     ) -> CallToolResult:
-        """What matters of a report in at most 4 KB.
+        """What matters in a report in at most 4 KB.
 
         What bounds the run, the numbers that decide, what to do first and what that is expected to save, what is not known and how
         to collect it. The same bytes as `ncuroof brief REPORT`.

@@ -1,4 +1,4 @@
-"""`ncuroof brief`: what matters of a report in a few kilobytes, for programs and prompts."""
+"""`ncuroof brief`: say in a few kilobytes what matters in a report, for programs and prompts."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ BRIEF_FORMATS, BUDGET_BYTES, LEAST_BUDGET_BYTES = ("json", "md"), 4096, 1024
 )
 @common("quiet")
 def brief(outputs: Outputs, *, reports: tuple[Path, ...], wanted: tuple[str, ...], budget: int, quiet: bool) -> None:
-    """Say what matters of REPORT in at most 4 KB: what bounds it, which numbers decide, what to do first, what is not known.
+    """Say what matters in REPORT in at most 4 KB: what bounds it, which numbers decide, what to do first, what is not known.
 
     JSON by default, Markdown with --format md. Every number has an id, such as k12.access.load_bytes_per_sector, that
     ncuroof explain understands.

@@ -27,7 +27,7 @@ _N_OBJECTS_BETWEEN_SEARCHES = 100_000
 _SUMMARY_BY_COMMAND = {
     "profile": "Profile a program with ncu, keep the report, diagnose every kernel.",
     "report": "Read reports, diagnose every kernel, write a summary and a page.",
-    "brief": "Say what matters of a report in at most 4 KB, for programs and prompts.",
+    "brief": "Say what matters in a report in at most 4 KB, for programs and prompts.",
     "compare": "Compare two runs: what changed, by how much, and why; gates for CI.",
     "whatif": "Estimate a run on other GPUs, or a change before you write it.",
     "calibrate": "Measure the bandwidth and FLOP rates that this GPU really reaches.",

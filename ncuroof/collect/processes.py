@@ -167,7 +167,7 @@ def started(
         words: the command.
         environment: variables to set if the environment lacks them.
         stdout: descriptor to write to; None for standard output.
-        stderr: likewise.
+        stderr: descriptor to write to; None for standard error.
 
     Raises:
         NcuNotFoundError: the command cannot be run.

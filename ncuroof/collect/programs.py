@@ -224,7 +224,7 @@ def _first_of_rank(words: Sequence[str], place: int, launcher: Launcher) -> int:
 
 
 def _first_program(words: Sequence[str], find: Find) -> int:
-    """Return the index of the rank's first word behind an unknown launcher: after `--`, else the first script or executable."""
+    """Return the index of the rank's first word after an unknown launcher: after `--`, else the first script or executable."""
     if _END in words:
         return _checked(words, words.index(_END) + 1)
     for place, word in enumerate(words[1:], start=1):
@@ -256,7 +256,7 @@ def _with_own_program(
 
 
 class Wrapped(NamedTuple):
-    """A command behind its wrapper.
+    """A command after its wrapper.
 
     Attributes:
         wrapper: the words of the wrapper with its options.

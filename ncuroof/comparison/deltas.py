@@ -54,7 +54,7 @@ class Delta:
             together.
         obstacle: why the times are not compared; None if they are.
         change_frac: `mean_ns` after over before, minus one; None if either is unknown, or if the times are not compared.
-        chance: the uncertainty of `change_frac`; None likewise.
+        chance: the uncertainty of `change_frac`; None if `change_frac` is.
         clock_frac: SM clock after over before, minus one; 0 if unknown.
         work: the measure of work, FLOPs or instructions, and its ratio after over before; None if neither was counted.
         verdicts, limiters: of the longest group, before and after.

@@ -194,7 +194,7 @@ def _value_or_nan(side: MatchedGroups, explanation: Explanation) -> float:
 def _can_be_a_cause(
     explanation: Explanation, before: MatchedGroups, after: MatchedGroups, rules: ComparisonRules
 ) -> bool:
-    """Return whether a quantity can be a cause. A utilisation is work over time, so it can only if one run did not use the unit."""
+    """Return whether a quantity can be a cause. A utilisation (work over time) is a cause only if one run did not use the unit."""
     values = _value_or_nan(before, explanation), _value_or_nan(after, explanation)
     return explanation.amount is None or (min(values) < rules.unused_frac and max(values) >= rules.least_busy_frac)
 

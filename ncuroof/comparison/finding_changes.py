@@ -31,7 +31,7 @@ class FindingChange:
 
     Attributes:
         gone: findings of the side before, each with the largest share of the time that it could save; None if unknown.
-        new: findings of the side after, likewise.
+        new: findings of the side after, each with its share; None if unknown.
     """
 
     gone: Gains

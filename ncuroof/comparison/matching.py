@@ -75,9 +75,9 @@ class Matching:
     Attributes:
         matches: sorted by the groups after, then before.
         removed: groups of only the run before, without those that failed to profile or were only counted in the run after.
-        added: groups of only the run after, likewise.
+        added: groups of only the run after, without those that failed to profile or were only counted in the run before.
         not_recorded_before: groups after that the run before launched, but did not profile.
-        not_recorded_after: groups before, likewise.
+        not_recorded_after: groups before that the run after launched, but did not profile.
         candidates: removed and added groups that may belong together, which the user can confirm.
     """
 

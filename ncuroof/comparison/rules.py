@@ -43,7 +43,7 @@ class Noise:
         n_launches_to_estimate: number of launches from which on their own deviation is used.
         clock_difference_frac: times are not comparable if clocks differ by more.
         matters_frac: smallest change that matters; a match is ambiguous if such a change can be neither seen nor ruled out.
-        most_clock_power: times that differ by more than the ratio of the clocks to this power are comparable all the same.
+        most_clock_power: times that differ by more than the ratio of the clocks to this power are comparable anyway.
         least_line_frac: a line whose time changed by a smaller share of the kernel's is not reported.
     """
 

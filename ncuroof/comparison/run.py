@@ -108,7 +108,7 @@ class Run:
         n_failed: launches whose profiling failed; they are in no group.
         lines: LINE_SHARES.
         step_ns: wall-clock time of a counted step; None if no steps were counted.
-        idle_frac: share of the step in which nothing ran on the GPU; likewise.
+        idle_frac: share of the step in which nothing ran on the GPU; None if no steps were counted.
         failed: names of the launches whose profiling failed, sorted; "" for an unknown name.
         is_counted: whether sums are weighted by a counting run; times of single launches are always those under ncu.
         not_recorded_ns: GPU time of the counting run in kernels that were not recorded; None if unknown.

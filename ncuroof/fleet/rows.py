@@ -54,7 +54,7 @@ FLEET = pl.Schema(
         "nvtx": pl.List(pl.String),  # open ranges, outermost first
         "process_name": pl.String(),
         "code_sha256": pl.String(),  # of the whole machine code without addresses; null if unknown, and in older files
-        "compiler_version": pl.String(),  # of ptxas, which made the code; null likewise
+        "compiler_version": pl.String(),  # of ptxas, which made the code; null if unknown, and in older files
         # what it stands for if a counting run counted launches; else 1, and null in older files
         "n_represented": pl.Float64(),  # launches
         "weight": pl.Float64(),  # factor of its times in sums

@@ -51,10 +51,8 @@ RAW_INSTRUCTIONS = pl.Schema(
         "awaited": pl.List(
             pl.UInt32
         ),  # numbers of the instructions that warps sampled here wait for, nearest first; null elsewhere
-        "barriers": pl.List(pl.UInt32),  # numbers of the barriers at which warps sampled here wait, likewise
-        "addressed_by": pl.List(
-            pl.UInt32
-        ),  # of an awaited load: numbers of the loads that its address depends on, likewise
+        "barriers": pl.List(pl.UInt32),  # numbers of the barriers at which warps sampled here wait; null elsewhere
+        "addressed_by": pl.List(pl.UInt32),  # of an awaited load: numbers of the loads that its address depends on
         "n_loads": pl.UInt32(),  # loads in flight, if warps wait for data here; else null
         "waits_for_atomic": pl.Boolean(),  # whether what warps wait for here is an atomic's result; null if not known
         "waits_for_copies": pl.Boolean(),  # whether what warps wait for here is asynchronous copies; null if not known

@@ -137,7 +137,7 @@ class Settings:
         waiting_calls: pattern of the names of CUDA API calls that wait for the GPU.
         nsys_options: options with which Nsight Systems counts launches.
         launchers: by the words that call them (`torchrun`, `accelerate launch`).
-        wrappers: likewise (`uv run`, `numactl`).
+        wrappers: by the words that call them (`uv run`, `numactl`).
         failures: in the order in which they are matched.
         reasons: other reasons for a run that recorded nothing, by the name that is printed in parentheses.
     """

@@ -45,7 +45,7 @@ class Roofline:
 
     Attributes:
         work: WORK, with the data sheet's peak if the report lacks one.
-        bandwidth: BANDWIDTH, likewise.
+        bandwidth: BANDWIDTH, with the data sheet's peak if the report lacks one.
         points: POINTS.
         ceilings: CEILINGS.
         roof_shares: ROOF_SHARES.

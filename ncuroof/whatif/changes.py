@@ -120,11 +120,11 @@ def change(
     A change of `batch` also scales the number of blocks.
 
     A change of `dtype` scales the traffic of DRAM and L2 by the new width of the operands over the old width, and the traffic of L1
-    and shared memory likewise; but without tensor cores, where each lane reads one element, an element counts as at least 4 bytes.
-    The old width is the width of the tensor type; else of the type in the kernel's name, because kernels of narrow tensors compute
-    in FP32; else of the dominant precision. If the type is unknown, nothing changes. Tensor work moves to the new type, with the
-    same number of operations. Vector arithmetic moves between FP64 and FP32 if the data sheet states both peaks; narrower types
-    compute in FP32.
+    and shared memory scales by the same ratio; but without tensor cores, where each lane reads one element, an element counts as at
+    least 4 bytes. The old width is the width of the tensor type; else of the type in the kernel's name, because kernels of narrow
+    tensors compute in FP32; else of the dominant precision. If the type is unknown, nothing changes. Tensor work moves to the new
+    type, with the same number of operations. Vector arithmetic moves between FP64 and FP32 if the data sheet states both peaks;
+    narrower types compute in FP32.
 
     Args:
         busy: BUSY_TIMES.

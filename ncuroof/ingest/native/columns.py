@@ -130,7 +130,7 @@ class CounterColumns:
 
         Raises:
             WireError: a counter is malformed; nothing of the result is kept.
-            DecodeError: likewise.
+            DecodeError: a counter cannot be decoded; nothing of the result is kept.
             ReportFormatError: the report lists more counters of a kind than any GPU has.
         """
         self._make_room(row)

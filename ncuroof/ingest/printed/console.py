@@ -42,7 +42,7 @@ _PROMPT = re.compile(r".*[$#>%]\s*$|.*[$#]\s+\S+(?:\s+\S+){0,7}$")
 """What precedes ncu in a command line: a shell's prompt, and launchers with their options."""
 
 _NEXT_RUN = re.compile(r"==PROF==(?!\s+\d+: )")
-"""Beginning of ncu's progress messages, which come behind the last table of a run, and among tables where several processes of ncu
+"""Beginning of ncu's progress messages, which come after the last table of a run, and among tables where several processes of ncu
 write one log; its warnings come anywhere, and so do the NVTX ranges that versions of 2020 list below a kernel's name."""
 
 _PROCESS = re.compile(r"\[(\d+)\] (\S.*)@\S+$")

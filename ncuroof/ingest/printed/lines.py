@@ -1,7 +1,7 @@
 """Yields the lines of a text file that may contain ncu's output: a log, a note, or a notebook with outputs in its cells.
 
 What a terminal, a launcher or a log collector wrote before each line is left out: colours and times always, and any other prefix
-once it is known that ncu's lines stand behind it.
+once it is known that ncu's lines follow it.
 
 Source: nbformat 3 and 4, "The Notebook file format" (Jupyter, Colab and VS Code write it); `mpirun --tag-output`, journald, Slurm.
 """
