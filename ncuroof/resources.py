@@ -82,7 +82,7 @@ def profile_file(name: str) -> Iterator[dict[str, Any]]:
     except ProfileError:
         raise
     except _FAULTS as error:
-        raise ProfileError(f"{name}: {_said(error)}", hint=_HINT) from error
+        raise ProfileError(f"{name}: {_key_error_text(error)}", hint=_HINT) from error
 
 
 def read_entries(
@@ -104,14 +104,14 @@ def read_entries(
         try:
             return read(key, entry)
         except (ProfileError, *_FAULTS) as error:
-            found = str(error).removeprefix(f"{name}: ") if isinstance(error, ProfileError) else _said(error)
+            found = str(error).removeprefix(f"{name}: ") if isinstance(error, ProfileError) else _key_error_text(error)
             file = next(iter(files_with(name, table, [key])), name)
             raise ProfileError(f"{file}: {table}.{key}: {found}", hint=_HINT) from error
 
     return {key: made(key, entry) for key, entry in entries.items()}
 
 
-def _said(error: Exception) -> str:
+def _key_error_text(error: Exception) -> str:
     return f"a key is missing or of the wrong type: {error!r}"
 
 

@@ -31,7 +31,7 @@ def files_of(named: Sequence[Path]) -> list[Path]:
         ReportAccessError: standard input is closed, or a terminal.
         ReportEmptyError: standard input is empty.
     """
-    return [file for each in with_standard_input(named) for file in (_below(each) if each.is_dir() else [each])]
+    return [file for each in with_standard_input(named) for file in (_reports_below(each) if each.is_dir() else [each])]
 
 
 def with_standard_input(named: Sequence[Path]) -> list[Path]:
@@ -41,7 +41,7 @@ def with_standard_input(named: Sequence[Path]) -> list[Path]:
     return [_copied() if each == STANDARD_INPUT else each for each in named]
 
 
-def _below(folder: Path) -> list[Path]:
+def _reports_below(folder: Path) -> list[Path]:
     found = sorted(path for path in folder.rglob("*") if path.suffix in REPORT_SUFFIXES)
     if not found:
         raise ReportNotFoundError(

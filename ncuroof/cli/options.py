@@ -46,14 +46,16 @@ def common(*read: str) -> Callable[[Command], Command]:
 
     def decorated(command: Command) -> Command:
         for name, (flags, text) in _FLAGS_AND_HELP.items():
-            option = click.option(*flags, is_flag=True, help=text, callback=_or_given_before, expose_value=name in read)
+            option = click.option(
+                *flags, is_flag=True, help=text, callback=_given_here_or_before, expose_value=name in read
+            )
             command = option(command)
         return command
 
     return decorated
 
 
-def _or_given_before(ctx: click.Context, parameter: click.Parameter, value: bool) -> bool:
+def _given_here_or_before(ctx: click.Context, parameter: click.Parameter, value: bool) -> bool:
     """Return whether a flag was given here or before the command's name.
 
     Raises:

@@ -38,7 +38,14 @@ from ncuroof.collect.preflight import preflight
 from ncuroof.collect.programs import NamedPython, Program, find_program, python_named_in, python_of_scripts
 from ncuroof.collect.recording import Recorder
 from ncuroof.collect.report_paths import free_report, report_named
-from ncuroof.collect.request import Request, checked, parse_cover, parse_steps, refuse_what_is_given, split_words
+from ncuroof.collect.request import (
+    Request,
+    checked,
+    parse_cover,
+    parse_steps,
+    refuse_options_set_by_ncuroof,
+    split_words,
+)
 from ncuroof.enums import capability_text
 from ncuroof.errors import NcuNotFoundError, ProfileRequestError
 from ncuroof.ncu.machine import find_gpus, find_ncu, find_nsys, ncu_version
@@ -249,7 +256,7 @@ def _recorder(words: tuple[str, ...], asked: dict[str, Any], *, quiet: bool) -> 
     settings = load_settings()
     is_elsewhere = asked["remote_plan"] is not None
     ncu_words, words = split_words(words)
-    refuse_what_is_given(ncu_words, settings.given_by_ncuroof)
+    refuse_options_set_by_ncuroof(ncu_words, settings.given_by_ncuroof)
     program = find_program(
         words,
         settings,

@@ -74,7 +74,7 @@ def name_recorded(recording: Recording, *, quiet: bool) -> int:
         say(f"warning: some kernels were not recorded: {recording.trouble}")
     for report in recording.reports:
         echo(f"report: {report}")
-    _tell_after(recording, quiet=quiet)
+    _show_notes(recording, quiet=quiet)
     return EXIT_INTERRUPTED if recording.is_interrupted else recording.exit_status
 
 
@@ -92,10 +92,10 @@ def _show(recording: Recording, *, force: bool, quiet: bool, no_color: bool) -> 
     for report in recording.reports:
         echo(f"report: {report}")
     write_page(analysis, page_beside(recording.reports[0]), of=recording.reports[0], force=force)
-    _tell_after(recording, quiet=quiet)
+    _show_notes(recording, quiet=quiet)
 
 
-def _tell_after(recording: Recording, *, quiet: bool) -> None:
+def _show_notes(recording: Recording, *, quiet: bool) -> None:
     if quiet:
         return
     if recording.shortfall:

@@ -347,13 +347,13 @@ def _relay(source: int) -> None:
             while os.read(source, _CHUNK):
                 pass
             return
-        begin = _may_begin(held)
+        begin = _start_of_closing_message(held)
         write_all(_STDOUT, held[:begin])
         held = held[begin:]
     write_all(_STDOUT, held)
 
 
-def _may_begin(output: bytes) -> int:
+def _start_of_closing_message(output: bytes) -> int:
     """Return where a still incomplete closing message of nsys may begin; the end of the output if nowhere."""
     last_line = output.rfind(b"\n") + 1
     for letter in re.finditer(_BEGIN[:1], output[last_line:]):

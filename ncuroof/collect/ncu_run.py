@@ -326,7 +326,7 @@ class WithoutProgress:
                 if n_ncus:
                     rest = rest[n_ncus:]
                     continue
-                if self._may_become_ncus(rest):
+                if self._may_become_progress(rest):
                     break
             line, end, rest = rest.partition(b"\n")
             passed += line + end
@@ -360,7 +360,7 @@ class WithoutProgress:
             return match
         return _PERCENT.match(rest) if self._n_unfinished else None
 
-    def _may_become_ncus(self, rest: bytes) -> bool:
+    def _may_become_progress(self, rest: bytes) -> bool:
         if b"\n" in rest:
             return False
         return (

@@ -92,7 +92,7 @@ class _Pipe:
         os.set_blocking(theirs, False)
         os.dup2(ours, _STDIN)
         self._spool.seek(0)
-        self._thread = threading.Thread(target=self._hand_on, args=(ours, theirs), daemon=True)
+        self._thread = threading.Thread(target=self._copy_to_program, args=(ours, theirs), daemon=True)
         self._thread.start()
 
     def _end(self) -> None:
@@ -103,7 +103,7 @@ class _Pipe:
             self._thread.join(_PATIENCE_S)
             self._thread = None
 
-    def _hand_on(self, ours: int, theirs: int) -> None:
+    def _copy_to_program(self, ours: int, theirs: int) -> None:
         n_copied, pause_s = 0, _BUSY_S
         with contextlib.suppress(OSError), os.fdopen(ours, "rb", buffering=0), os.fdopen(theirs, "wb", buffering=0):
             while not self._has_ended.wait(pause_s):

@@ -140,12 +140,12 @@ def measure(
 def _attempt(torch: Any, device: str, build: Builder, seconds: float) -> ReachedRoof | str:
     """Return the roof, or why it could not be measured: an unsupported data type, no compiler, no memory."""
     try:
-        return _reach(torch, device, build(), seconds)
+        return _reached_roof(torch, device, build(), seconds)
     except (RuntimeError, AttributeError, TypeError, ValueError, ImportError, OSError) as error:
         return " ".join(str(error).split())[:200] or type(error).__name__
 
 
-def _reach(torch: Any, device: str, case: Case, seconds: float) -> ReachedRoof:
+def _reached_roof(torch: Any, device: str, case: Case, seconds: float) -> ReachedRoof:
     for _ in range(3):
         case.call()
     n_calls = 1

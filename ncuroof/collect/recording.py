@@ -186,7 +186,7 @@ class Recorder:
                 environment=self.program.environment,
                 say=self.say,
             )
-            reports = {} if self._is_anothers(outcome) else self._reports()
+            reports = {} if self._is_foreign(outcome) else self._reports()
             cut_off = self._cut_off(outcome, reports)
             for rank in cut_off:
                 reports.pop(rank).unlink(missing_ok=True)
@@ -284,7 +284,7 @@ class Recorder:
     def _has_recorded(self) -> bool:
         return any(self.holds_kernel(report) for _, report in self._existing_reports())
 
-    def _is_anothers(self, outcome: Outcome) -> bool:
+    def _is_foreign(self, outcome: Outcome) -> bool:
         """Return whether the report is not ours: ncu wrote none because it found one there."""
         taken = next(failure for failure in self.settings.failures if failure.id == _TAKEN)
         return not outcome.progress.reports and any(map(taken.pattern.search, outcome.progress.messages))

@@ -223,7 +223,7 @@ def split_words(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...
     return ncu_words, words
 
 
-def refuse_what_is_given(ncu_words: Iterable[str], given: Mapping[str, str]) -> None:
+def refuse_options_set_by_ncuroof(ncu_words: Iterable[str], given: Mapping[str, str]) -> None:
     """Refuse options for ncu that ncuroof sets itself, because ncu accepts each option only once.
 
     Args:

@@ -186,7 +186,7 @@ def _check(groups: pl.DataFrame) -> None:
         **{name: pl.col(name).is_between(1, _MOST_LAUNCHES).fill_null(value=False) for name in one_or_more},
         **{name: pl.col(name).is_not_null() for name in zero_or_more},
         **{
-            name: ((pl.col(name) == 0) | pl.col(name).is_between(_LEAST, _most(name))).fill_null(value=True)
+            name: ((pl.col(name) == 0) | pl.col(name).is_between(_LEAST, _largest_possible(name))).fill_null(value=True)
             for name in groups.columns
             if groups[name].dtype == pl.Float64
         },
@@ -224,12 +224,12 @@ def _seems_counted(groups: pl.DataFrame) -> bool:
     return not groups.filter((pl.col("n_launches") != pl.col("n_recorded")) | is_other_time).is_empty()
 
 
-def _most(name: str) -> float:
+def _largest_possible(name: str) -> float:
     return _MOST_NS if name.endswith("_ns") else _MOST
 
 
 def _is_possible(value: float | None, name: str) -> bool:
-    return value is not None and (value == 0 or _LEAST <= value <= _most(name))
+    return value is not None and (value == 0 or _LEAST <= value <= _largest_possible(name))
 
 
 def _number(content: dict[str, Any], name: str, *, most: float = math.inf) -> float | None:

@@ -79,7 +79,7 @@ def names_of_failed(*runs: Run) -> Mapping[str, str]:
     )
     words = _words_by_short(_names(table).iter_rows())
     plain = dict(zip(failed, texts_without_versions([*failed]), strict=True))
-    return {name: _with(shorts[name], words.get(shorts[name], {}).get(plain[name], ())) for name in failed}
+    return {name: _with_last_words(shorts[name], words.get(shorts[name], {}).get(plain[name], ())) for name in failed}
 
 
 def _words_by_short(names: Iterable[tuple[str, str, str]]) -> Mapping[str, Mapping[str, Sequence[str]]]:
@@ -107,11 +107,13 @@ def _words(plain_by_name: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
 
 
 def _named(run: Run, words: Mapping[str, Mapping[str, Sequence[str]]]) -> Run:
-    shown = [_with(short, words.get(short, {}).get(name, ())) for short, name, _ in _names(run.groups).iter_rows()]
+    shown = [
+        _with_last_words(short, words.get(short, {}).get(name, ())) for short, name, _ in _names(run.groups).iter_rows()
+    ]
     return replace(run, groups=run.groups.with_columns(pl.Series("short_name", shown, pl.String)))
 
 
-def _with(short: str, words: Sequence[str]) -> str:
+def _with_last_words(short: str, words: Sequence[str]) -> str:
     """Return a short name and as many of the last words as fit: names tend to differ in their last words."""
     if not words:
         return short

@@ -87,7 +87,7 @@ def expected_modules(calls: pl.DataFrame) -> pl.DataFrame:
     """
     check(calls, CALLS, table="CALLS")
     paths = calls["module"].to_list()
-    around = [_around(path) for path in paths]
+    around = [_with_enclosing_modules(path) for path in paths]
     is_product = pl.col("needed_flop") > 0
     has_bytes = pl.col("compulsory_bytes").is_not_null() & pl.col("dram_bytes").is_not_null()
     return (
@@ -110,7 +110,7 @@ def expected_modules(calls: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _around(path: str | None) -> list[str | None]:
+def _with_enclosing_modules(path: str | None) -> list[str | None]:
     """Return a module's path and those of the modules around it, the outermost first."""
     if path is None:
         return [None]

@@ -252,17 +252,17 @@ class FusedAttention(TorchFunctionMode):  # type: ignore[misc]  # PyTorch is not
         given = dict(kwargs or {})
         if func is torch.nn.functional.multi_head_attention_forward:
             # This mode is disabled within the call, whose body looks up attention in torch.nn.functional.
-            with mock.patch.object(torch.nn.functional, "scaled_dot_product_attention", _of_meta_or_as_it_is):
+            with mock.patch.object(torch.nn.functional, "scaled_dot_product_attention", _attention_for_meta_tensors):
                 return func(*args, **given)
         if func is torch.nn.functional.scaled_dot_product_attention:
-            return _of_meta_or_as_it_is(*args, **given)
+            return _attention_for_meta_tensors(*args, **given)
         return func(*args, **given)
 
 
 _AS_IT_IS = torch.nn.functional.scaled_dot_product_attention
 
 
-def _of_meta_or_as_it_is(*args: Any, **given: Any) -> Any:
+def _attention_for_meta_tensors(*args: Any, **given: Any) -> Any:
     query = args[0] if args else given["query"]
     if query.device.type == "meta" and query.dim() == 4:
         return _fused(*args, **given)

@@ -81,7 +81,7 @@ class ExpectedRoofline:
         intensity is the known work over the bytes of all calls. With such calls, work, time and intensity are lower bounds, and
         null if they would be 0. Shares are of the total known time.
         """
-        return self._by("operator")
+        return self._grouped_by("operator")
 
     def by_module(self, depth: int | None = None) -> pl.DataFrame:
         """Return one row per module, with the columns of `by_operator`, the longest first.
@@ -90,7 +90,7 @@ class ExpectedRoofline:
             depth: number of leading names of a module's path to group by, 1 for the whole network; default: innermost modules.
         """
         module = pl.col("module") if depth is None else pl.col("module").str.split(".").list.head(depth).list.join(".")
-        return self._by(module.alias("module"))
+        return self._grouped_by(module.alias("module"))
 
     def svg(self, title: str = "expected, at best") -> str:
         """Return the roofline chart as SVG: a mark per operator and shapes, except calls without work or time."""
@@ -112,7 +112,7 @@ class ExpectedRoofline:
             bandwidth_bytes_per_s=self.machine.bandwidth_bytes_per_s["dram"],
         )
 
-    def _by(self, key: str | pl.Expr) -> pl.DataFrame:
+    def _grouped_by(self, key: str | pl.Expr) -> pl.DataFrame:
         moved = (pl.col("read_bytes") + pl.col("written_bytes")).sum()
         memory_ns = pl.col("least_ns").filter(pl.col("bound") == "memory").sum()
         sums = self.calls.group_by(key, maintain_order=True).agg(

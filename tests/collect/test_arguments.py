@@ -13,7 +13,7 @@ import pytest
 
 from ncuroof.collect.arguments import Selection, files_of_ranks, kernel_pattern, ncu_command, report_argument
 from ncuroof.collect.programs import Program
-from ncuroof.collect.request import Request, Steps, refuse_what_is_given
+from ncuroof.collect.request import Request, Steps, refuse_options_set_by_ncuroof
 from ncuroof.errors import ProfileRequestError
 from ncuroof.ncu.settings import load_settings
 from tests.collect.making import COLLECTION, DEMO, PLAN, request
@@ -227,7 +227,7 @@ def test_every_option_of_ours_that_ncu_takes_once_is_refused_among_the_users() -
     settings = load_settings()
     assert ours | {"--set"} == {option for option in settings.given_by_ncuroof if option.startswith("--")}
     with pytest.raises(ProfileRequestError, match="--metrics for ncu"):
-        refuse_what_is_given(("--metrics", "a.sum"), settings.given_by_ncuroof)
+        refuse_options_set_by_ncuroof(("--metrics", "a.sum"), settings.given_by_ncuroof)
 
 
 def test_ranges_are_asked_for_once() -> None:

@@ -108,7 +108,7 @@ def test_the_clock_is_the_median_of_readings_under_load(monkeypatch) -> None:
         return 0.02
 
     monkeypatch.setattr(reachable_roofs, "_elapsed_s", elapse)
-    roof = reachable_roofs._reach(torch, "cuda", Case("compute", "fp32", 1.0, lambda: None, "product"), 0.0)
+    roof = reachable_roofs._reached_roof(torch, "cuda", Case("compute", "fp32", 1.0, lambda: None, "product"), 0.0)
     # 1.2, 1.4, 1.5 and 1.98 GHz in 5 repeats, after one that sets the number of calls and two that let the clock settle
     assert roof.sm_clock_hz == pytest.approx(1.45e9)
     assert (roof.n_repeats, len(n_silent)) == (5, 3)

@@ -69,12 +69,12 @@ def loops(after: Sequence[Sequence[int]], within: Collection[int]) -> Iterator[f
                 before[each].append(number)
     left = set(within)
 
-    def is_of_another(each: int) -> bool:
+    def is_in_earlier_loop(each: int) -> bool:
         return each not in left
 
     for number in reversed(_by_completion(after, before)):
         if number in left:
-            loop = reached([number], before, is_of_another)
+            loop = reached([number], before, is_in_earlier_loop)
             left -= loop
             if len(loop) > 1 or number in after[number]:
                 yield frozenset(loop)

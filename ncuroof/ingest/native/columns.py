@@ -229,7 +229,7 @@ class CounterColumns:
         self._layouts, self._cells, self._cells_by_imprint, self._repeats = {}, {}, {}, Repeats()
 
 
-def _only(kind: type, column: Sequence[Value]) -> list[Value]:
+def _values_of_kind(kind: type, column: Sequence[Value]) -> list[Value]:
     return [value if type(value) is kind else None for value in column]
 
 
@@ -238,7 +238,9 @@ def _series(name: str, column: Sequence[Value]) -> tuple[pl.Series, pl.Series | 
     try:
         return pl.Series(name, column, dtype=_NUMBER), None
     except TypeError:
-        return pl.Series(name, _only(float, column), dtype=_NUMBER), pl.Series(name, _only(str, column), dtype=_TEXT)
+        return pl.Series(name, _values_of_kind(float, column), dtype=_NUMBER), pl.Series(
+            name, _values_of_kind(str, column), dtype=_TEXT
+        )
 
 
 def _frame(columns: Iterable[pl.Series | None], n_rows: int) -> pl.DataFrame:

@@ -149,7 +149,7 @@ class RepeatedSections:
             if self._place is None or part.place.table != self._place.table:
                 yield from self._released()
                 self._meet(part.place)
-            if isinstance(part, Value) and self._is_of_another(part):
+            if isinstance(part, Value) and self._begins_next_launch(part):
                 self._begin_unnamed()
             self._held.append(part)
             if not self._is_repeat:
@@ -168,7 +168,7 @@ class RepeatedSections:
         self._launch = launch
         self._headings, self._printed = set(), {}
 
-    def _is_of_another(self, value: Value) -> bool:
+    def _begins_next_launch(self, value: Value) -> bool:
         if not self._is_repeat or value.section != value.place.heading:
             return False
         return self._printed.get((value.section, value.label), value.text) != value.text
