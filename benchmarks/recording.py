@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.timing import ncu, print_table
 from ncuroof.collect.counting_run import RUNNER
-from ncuroof.collect.report_paths import reports_there
+from ncuroof.collect.report_paths import existing_reports
 
 SCRIPT = Path(__file__).parent.parent / "examples" / "train_transformer.py"
 STEP = "10"
@@ -74,7 +74,7 @@ def _profile(report: Path, options: list[str]) -> Recorded:
     command = [sys.executable, "-m", "ncuroof", "profile", *options, "-o", report, SCRIPT]
     seconds = _seconds(command, report.parent)
     document = report.with_suffix(".json")
-    ((_, found),) = reports_there(report, of_ranks=False)
+    ((_, found),) = existing_reports(report, of_ranks=False)
     _seconds([sys.executable, "-m", "ncuroof", "report", found, "--quiet", "-o", document], report.parent)
     analysis = json.loads(document.read_text(encoding="utf-8"))
     kernels, weighting = analysis["kernels"], analysis["summary"]["weighting"]

@@ -8,10 +8,10 @@
     >>> analysis.write("run.parquet")       # or .json, .md, .csv, .txt
     >>> ncuroof.profile(rmsnorm, x, weight) # the same of one call of a function, recorded on this machine
     >>> ncuroof.compare(before, after)      # what changed between two analyses or reports, and why
-    >>> ncuroof.model.gemm(4096, 4096, 4096).intensity_flop_per_byte    # of an operation, before there is code
+    >>> ncuroof.model.gemm(4096, 4096, 4096).intensity_flop_per_byte    # of an operation, before any code
     >>> with ncuroof.torch.expect() as expected: network(x)             # of a network, before it runs on a GPU
 
-Importing the package loads nothing heavy: each name is imported when it is first used.
+The import is cheap: each name is imported when it is first used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`Analysis`: measurements, roofline and diagnosis of every kernel, and what can be done with them."""
+"""`Analysis`: measurements, roofline and diagnosis of every kernel, and methods to select, compare and write them."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ class Analysis:
         diagnosis: verdicts, decision paths, findings, missing quantities.
         summary: sums over the run.
         weights: WEIGHTS.
-        weighting: how they were weighted; None without a counting run, where each launch represents only itself.
-        selection: which launches of `whole` these are; None if these are all.
-        whole: the analysis of the whole run; None if this is it.
+        weighting: how launches were weighted; None without a counting run: each launch then represents only itself.
+        selection: which launches of `whole` are included; None if all are.
+        whole: the analysis of the whole run; None if this analysis is of the whole run.
     """
 
     reports: tuple[RawReport, ...]
@@ -78,7 +78,7 @@ class Analysis:
         return f"<Analysis: {names_in_short(self.reports)}; {self.summary.n_kernels} kernels, {time} GPU time>"
 
     def _repr_html_(self) -> str:
-        """Return the answer as HTML, for notebooks."""
+        """Return the summary as HTML, for notebooks."""
         from ncuroof.present.texts.notebook import to_html  # noqa: PLC0415  presenting is not needed to analyse
 
         return to_html(self)
@@ -137,7 +137,7 @@ class Analysis:
 
     @property
     def expected(self) -> Expected:
-        """What PyTorch's operators needed against what their kernels did; empty if no NVTX range names operators."""
+        """What PyTorch's operators needed, compared with what their kernels did; empty if no NVTX range names operators."""
         from ncuroof.expected import expect, of_part  # noqa: PLC0415  most reports name no operators
 
         if self.whole is not None:
@@ -166,14 +166,14 @@ class Analysis:
             analysis.select(nvtx=r"^forward/.*mlp")  # in the names of NVTX ranges, joined by "/"
 
         Args:
-            kernel: regular expression to find in a kernel's name, the `id` of a launch, which stands for all launches of its group,
-                or several of these, of which one has to fit.
+            kernel: regular expression to find in a kernel's name, or the `id` of a launch, which stands for all launches of its
+                group, or several patterns and ids, one of which has to match.
             nvtx: regular expression to find in the names of the NVTX ranges around a launch, joined by `/` from the outermost.
             skip: number of matching launches to leave out first.
             count: most launches to select; None for all.
 
         Raises:
-            SelectionError: no launch passes, an expression is malformed, or a number is negative.
+            SelectionError: no launch matches, an expression is malformed, or a number is negative.
         """
         wanted = [kernel] if isinstance(kernel, (str, int)) else list(kernel or ())
         ids = self._chosen(wanted, nvtx=nvtx, skip=skip, count=count)
@@ -210,7 +210,7 @@ class Analysis:
         """Return the launches of a launch's group.
 
         Raises:
-            SelectionError: there is no such launch.
+            SelectionError: no launch has this number.
         """
         found = self.groups.filter(pl.col("launches").list.contains(number))
         if found.is_empty():
@@ -235,7 +235,7 @@ class Analysis:
         )
 
     def whatif(self, *targets: str, changes: str | Sequence[str] = (), only: str | None = None) -> pl.DataFrame:
-        """Return the expected time of each launch on other GPUs or after changes: PROJECTION, all launches for each target.
+        """Return PROJECTION: the expected time of each launch on different GPUs or after changes, all launches for each target.
 
         Args:
             targets: GPUs, optionally with an SM clock ("b200", "h100-sxm@1500MHz", "same@1.98GHz"); default: the same GPU.
@@ -253,7 +253,7 @@ class Analysis:
 
         if only is not None and not changes:
             raise WhatIfError(
-                f"only={only!r} names the kernels that changes concern, and there is none",
+                f"only={only!r} names the kernels to change, but there are no changes",
                 hint="pass changes=['bytes:0.5']",
             )
         is_one = isinstance(changes, str) or not isinstance(changes, Iterable)
@@ -326,10 +326,10 @@ class Analysis:
 
 
 def _in_words(wanted: Sequence[str | int]) -> str | None:
-    """Return which kernels were chosen, as one expression where these are expressions: "gemm|flash", "#39"; None for all."""
+    """Return the chosen kernels in words, such as "gemm|flash" or "#39"; None for all kernels."""
     return "|".join(f"#{each}" if isinstance(each, int) else each for each in wanted) or None
 
 
 def names_in_short(reports: Sequence[RawReport]) -> str:
-    """Return the names of the first reports, and the number of the others."""
+    """Return the names of the first reports, and how many more there are."""
     return first_of([report.file for report in reports], _MOST_NAMES)

@@ -39,7 +39,7 @@ class Precision(str, Enum):
 
 
 TENSOR_PREFIX = "tensor_"
-"""What the names of precisions on tensor cores begin with."""
+"""Prefix of the names of precisions on tensor cores."""
 
 SPARSE_SUFFIX = "_sparse"
 """Appended to a tensor precision for work on the structured-sparsity path, whose peak is usually twice the dense one."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 
 _N_KEYS = 4
-"""Keys of a JSON object that a message names at most."""
+"""Largest number of keys of a JSON object that a message names."""
 
 _NO_NUMBER = re.compile(r"(?:could not convert string to float|invalid literal for int\(\) with base 10): (.{,40})")
-"""What Python says where a text is no number."""
+"""Python's messages for a text that is not a number."""
 
 
 class NcuroofError(Exception):
@@ -20,8 +20,8 @@ class NcuroofError(Exception):
 
     Attributes:
         slug: stable name of this kind of error, for documentation and scripts.
-        exit_code: exit status of the command line: 2 where the words of the command are wrong, whatever its files hold; 1 where a
-            file, the machine or the run is; 3 where a gate failed.
+        exit_code: exit status of the command line: 2 if the command itself is wrong, independent of its files; 1 if a
+            file, the machine or the run is; 3 if a gate failed.
         hint: what the user can do about it, or None.
     """
 
@@ -162,14 +162,14 @@ class WhatIfError(NcuroofError, ValueError):
 
 
 class GatesFailedError(NcuroofError):
-    """Some gates failed, or kernels got slower in a fleet; the result was written all the same."""
+    """Some gates failed, or kernels got slower in a fleet; the result was written anyway."""
 
     slug = "gates-failed"
     exit_code = 3
 
 
 class DatasetError(NcuroofError, OSError):
-    """There is no dataset of reports, it has another schema, or it cannot be read or written."""
+    """There is no dataset of reports, or it has a different schema, or it cannot be read or written."""
 
     slug = "dataset"
 
@@ -213,7 +213,7 @@ class ProfilingError(NcuroofError, RuntimeError):
 
 
 class SelectionError(NcuroofError, ValueError):
-    """Filters that no launch passes, or that are no regular expressions."""
+    """No launch matches the filters, or a filter is not a regular expression."""
 
     slug = "selection"
     exit_code = 2

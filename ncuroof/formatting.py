@@ -1,4 +1,4 @@
-"""Writes numbers (in base units) and names as text, the same way on the page and in the terminal.
+"""Format numbers (in base units) and names as text, the same way for the page and the terminal.
 
 Numbers have three significant digits and SI prefixes; an unknown value is a dash. Text from reports is made printable here.
 """
@@ -14,10 +14,10 @@ from typing import Any
 from ncuroof.enums import NAMELESS, SLOWER_PATH_SUFFIX, SPARSE_SUFFIX, TENSOR_PREFIX
 
 MISSING = "—"
-"""Written where a value is not known; a measured zero is written as 0."""
+"""Written for an unknown value; a measured zero is written as 0."""
 
 DAMAGED = " (damaged, incomplete)"
-"""Written behind a run of which a report is damaged."""
+"""Written after the name of a run if one of its reports is damaged."""
 
 _PREFIXES = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
 _TRAILING_ZEROS = re.compile(r"(\.\d*?)0+(?=\D|$)")
@@ -53,8 +53,8 @@ def scaled(value: float | None, symbol: str = "", *, exponents: tuple[int, int] 
     """Return a number with three significant digits, an SI prefix and a unit's symbol.
 
     Args:
-        value: in the unit that `symbol` names.
-        symbol: of the unit; empty for a bare number.
+        value: the number, in the unit of `symbol`.
+        symbol: symbol of the unit; empty for a bare number.
         exponents: powers of ten of the smallest and the largest prefix; by default none below 1, as there are no millibytes.
     """
     if value is None or not math.isfinite(value):
@@ -197,7 +197,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def first_of(names: Sequence[str], most: int) -> str:
-    """Return the first names, and the number of the others: "a, b, c and 2 more"."""
+    """Return the first names, and how many more there are: "a, b, c and 2 more"."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
@@ -222,7 +222,7 @@ def extent(sizes: Iterable[int] | None) -> str:
 
 
 def compact_extent(sizes: Iterable[int] | None) -> str:
-    """Return the size of a grid or block for a name: "32×16", without the ones at its end; empty where it is not known."""
+    """Return the size of a grid or block for a name: "32×16", without trailing ones; empty if unknown."""
     known = list(sizes or ())
     while len(known) > 1 and known[-1] == 1:
         del known[-1]
@@ -263,7 +263,7 @@ character of a text would be compared with all of them.
 
 
 def _visible(found: re.Match[str]) -> str:
-    """Return a character as JSON escapes it, one beyond U+FFFF as two surrogates; of tabs and line breaks, a space."""
+    """Return a character as JSON escapes it, with two surrogates beyond U+FFFF; a space for tabs and line breaks."""
     if found[0] in "\t\r\n":
         return " "
     units = found[0].encode("utf-16-be", "surrogatepass").hex()
@@ -279,8 +279,8 @@ def printable(text: str) -> str:
     r"""Return text of a report with every control character made visible.
 
     Terminal escapes, invisible characters, those that change the writing direction, and lone surrogates (which UTF-8 cannot encode)
-    become `\u…`; tabs and line breaks become spaces. So does the second sign of "##[" and "##vso[", which programs that build and
-    test software obey anywhere in a line. Everything else is kept.
+    become `\u…`; tabs and line breaks become spaces. The second sign of "##[" and "##vso[" is escaped, too, because CI systems obey
+    these as commands anywhere in a line. Everything else is kept.
     """
     if "##" in text:
         text = _COMMAND_ANYWHERE.sub(r"#\\u0023\1", text)
@@ -288,9 +288,9 @@ def printable(text: str) -> str:
 
 
 def inert(lines: str) -> str:
-    r"""Return finished lines of text of which none begins with "::", which GitHub Actions obeys there: `\u003a:` instead.
+    r"""Return lines of text with "::" at the begin of a line as `\u003a:`, because GitHub Actions would obey it as a command.
 
-    Names of C++ hold it everywhere else. It is for text whose line breaks are known.
+    Elsewhere in a line, "::" is kept: C++ names contain it. Apply this last, when the line breaks are final.
     """
     return _COMMAND_AT_START.sub(r"\1\\u003a:", lines) if "::" in lines else lines
 

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGHUP act as Ctrl-C, so that whatever ends a program by them leaves it time to clean up."""
+"""Treat SIGTERM and SIGHUP like Ctrl-C, so that a program that they end has time to clean up."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 
 ENDINGS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
-"""From a batch system that ends a job, and from a terminal that is closed."""
+"""Signals of a batch system that ends a job, and of a terminal that is closed."""
 
 _ONE_SIGNAL_S = 1.0
 """Signals closer together count as one: `timeout` and batch systems signal the process, and then its whole group."""

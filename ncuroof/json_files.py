@@ -11,7 +11,7 @@ from ncuroof.errors import NcuroofError, complaint, found_json
 from ncuroof.regular_files import head, oddity
 
 MALFORMED = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
-"""What reading the content of a document that does not follow its schema raises."""
+"""Exceptions that occur while reading a document that does not follow its schema."""
 
 _MOST_MIB = 64
 _Content = TypeVar("_Content")
@@ -30,15 +30,16 @@ def read_document(
 
     Args:
         path: the file.
-        parse: makes the content of the JSON object without its `schema`; what it raises of MALFORMED tells that it is damaged.
+        parse: converts the JSON object, without its `schema`; an exception of MALFORMED means that the file is damaged.
         schema: name and version, such as "ncuroof.baseline/1".
-        what: what to call such a document: "a baseline".
-        error: what to raise where the file is none.
-        hint: what to do then.
+        what: the kind of document in words: "a baseline".
+        error: error to raise if the file is not such a document.
+        hint: what the user can do.
 
     Raises:
         OSError: the file cannot be read.
-        NcuroofError: an `error`: it is no regular file, too large, not JSON, of another schema, or damaged.
+        NcuroofError: `error`, if the path is not a regular file, or the file is too large, not JSON, of a different schema, or
+        damaged.
     """
     found = oddity(path.stat())
     if found is not None:

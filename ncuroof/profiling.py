@@ -37,7 +37,7 @@ from pathlib import Path
 from ncuroof.profiling import call_as_sent
 call_as_sent(Path(__file__).with_suffix(".pickle").read_bytes())
 """
-"""What ncu runs: steps can be counted in scripts alone."""
+"""The script that ncu runs: steps can be counted only in scripts."""
 
 _MOST_SAID = 4000
 _OF_THE_SCRIPT = ("name", "sys_path", "sys_argv", "dir", "init_main_from_name", "init_main_from_path")
@@ -73,7 +73,7 @@ class Profiler:
 
         Args:
             function: a function of a module or of the script that is running, where `if __name__ == "__main__":` guards what
-                profiles it. Others, as of a notebook, need the package cloudpickle.
+                profiles it. A function of a notebook needs the package cloudpickle.
             *args: its arguments; they are pickled.
             **kwargs: the same.
 
@@ -159,7 +159,7 @@ class Sweep:
         return str(self.__qualname__)  # type: ignore[attr-defined]  # of update_wrapper
 
     def profile(self) -> SweepResult:
-        """Profile a call per combination, each in a process of its own.
+        """Profile one call per combination, each in a new process.
 
         Raises:
             ArgumentError, ProfilingError: as `Profiler.profile`; the combinations before are lost.
@@ -221,7 +221,7 @@ def record_call(
     environment: Mapping[str, str],
     folder: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run this interpreter with `program` under `ncuroof profile`, and record its call of `one_call` after `warmups` others.
+    """Run this interpreter with `program` under `ncuroof profile`, and record its call of `one_call` after `warmups` calls.
 
     Args:
         program: arguments of the interpreter.
@@ -253,17 +253,17 @@ def found_report(path: Path) -> Path | None:
 
 
 def last_words(done: subprocess.CompletedProcess[str]) -> str:
-    """Return the end of what a process printed."""
+    """Return the end of the output of a process."""
     return (done.stdout + done.stderr).strip()[-_MOST_SAID:]
 
 
 def one_call(function: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Call a function: what counts as a step where ncu runs the process (`ncuroof profile --step-of`)."""
+    """Call a function. ncu records this function's calls as steps (`ncuroof profile --step-of`)."""
     function(*args, **kwargs)
 
 
 def _pickled(function: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, Any]) -> bytes:
-    """Return the call for another process: how to prepare it, and then function and arguments."""
+    """Return the call for a new process, pickled: first how to prepare the process, then function and arguments."""
     from multiprocessing import spawn  # noqa: PLC0415  see `call_as_sent`
 
     main = sys.modules["__main__"]
@@ -276,7 +276,7 @@ def _pickled(function: Callable[..., object], args: Sequence[Any], kwargs: Mappi
 
 def _dumped(call: object, pickler: ModuleType) -> bytes:
     failures = (pickle.PicklingError, AttributeError, TypeError)
-    with contextlib.suppress(*failures):  # a lambda, or a function within a function: below, by its code
+    with contextlib.suppress(*failures):  # a lambda or a nested function is pickled below, by its code
         return bytes(pickler.dumps(call))
     by_code = _cloudpickle()
     try:

@@ -174,12 +174,12 @@ def compare(
     Args:
         before: an analysis, or the path of a report, or of a baseline (.json) from `ncuroof compare --save-baseline`.
         after: the same for the run after the change.
-        pairs: kernels to compare, and no others, where names do not say which belong together: pairs of regular expressions,
+        pairs: the only kernels to compare, if their names do not say which belong together: pairs of regular expressions,
             `[("naive", "tiled")]`; both runs can be the same.
 
     Raises:
         NcuroofError: a report cannot be read (see `read`), or a file is not a baseline.
-        SelectionError: an expression of `pairs` is malformed, or fits no kernel.
+        SelectionError: an expression of `pairs` is malformed, or matches no kernel.
         ArgumentError: an argument is neither an analysis nor a path.
     """
     from ncuroof.comparison import ChosenPair, with_distinct_labels  # noqa: PLC0415  comparing is not needed to read

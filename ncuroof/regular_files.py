@@ -1,4 +1,4 @@
-"""The gate that each file passes before it is opened: reading a pipe or a device may never end, and a sparse file has any size."""
+"""Check files before they are opened: reading a pipe or a device may never end, and a sparse file may have any size."""
 
 from __future__ import annotations
 
@@ -9,36 +9,35 @@ from pathlib import Path
 
 from ncuroof.errors import ReportNotFoundError
 
-LARGEST_BYTES = 1 << 36
+_LARGEST_BYTES = 1 << 36
 """64 GiB. A report of 10 000 launches with a full set has 2 GB."""
 
 
-def oddity(status: os.stat_result, *, most_bytes: int = LARGEST_BYTES) -> str | None:
-    """Return what a path leads to if that cannot be read as a file: "a directory", "a pipe or device"; None if it can.
+def oddity(status: os.stat_result) -> str | None:
+    """Return what is wrong with a path that is not a readable file: "a directory", "a pipe or device"; None if it is one.
 
     Args:
-        status: of the path, links followed.
-        most_bytes: size of the largest file that can be meant.
+        status: status of the path, with links followed.
     """
     if stat.S_ISDIR(status.st_mode):
         return "a directory"
     if not stat.S_ISREG(status.st_mode):
         return "a pipe or device"
-    if status.st_size > most_bytes:
+    if status.st_size > _LARGEST_BYTES:
         return f"a file of {status.st_size} bytes, larger than any"
     return None
 
 
 def no_report(where: str) -> ReportNotFoundError:
-    """Return the error for a report that is not there."""
+    """Return the error for a missing report."""
     return ReportNotFoundError(f"{where}: no such file", hint="check the path; ncu -o NAME writes NAME.ncu-rep")
 
 
 def require_existing(reports: Iterable[Path]) -> None:
-    """Raise an error for the first report that is not there, before what reads reports is loaded.
+    """Raise an error for the first missing report, before the slow imports of the reader.
 
     Raises:
-        ReportNotFoundError: it does not exist.
+        ReportNotFoundError: a report does not exist.
     """
     for path in reports:
         if path.name not in ("", "-") and not os.path.lexists(path):
@@ -46,7 +45,7 @@ def require_existing(reports: Iterable[Path]) -> None:
 
 
 def head(path: Path, n_bytes: int) -> bytes:
-    """Return the first bytes of a file; none of an empty one, which is not opened: files of /proc may never end.
+    """Return the first bytes of a file. An empty file is not opened, because files of /proc, which seem empty, may never end.
 
     Raises:
         OSError: the file cannot be read.

@@ -1,4 +1,4 @@
-"""Finds and reads the data that ships with ncuroof: `profiles/`, `templates/`, `demo/` and `skills/`.
+"""Find and read the data that ships with ncuroof: `profiles/`, `templates/`, `demo/` and `skills/`.
 
 A wheel contains them under `ncuroof/_data/`; a checkout (or editable install) has them beside the package.
 """
@@ -22,7 +22,7 @@ _Value = TypeVar("_Value")
 _Entry = TypeVar("_Entry")
 
 _FAULTS = (AttributeError, KeyError, TypeError, ValueError, re.error)
-"""What reading a file fails with where a key is missing or of the wrong type."""
+"""Exceptions that occur while reading a file in which a key is missing or has the wrong type."""
 
 _LINE_END = re.compile(r"\s*\n\s*")
 
@@ -82,57 +82,53 @@ def profile_file(name: str) -> Iterator[dict[str, Any]]:
     except ProfileError:
         raise
     except _FAULTS as error:
-        raise ProfileError(f"{name}: {_said(error)}", hint=_HINT) from error
+        raise ProfileError(f"{name}: {_key_error_text(error)}", hint=_HINT) from error
 
 
 def read_entries(
     name: str, table: str, entries: Mapping[str, _Entry], read: Callable[[str, _Entry], _Value]
 ) -> dict[str, _Value]:
-    """Return what `read` makes of each entry of a table, by name; errors name the entry and the file that has it.
+    """Convert each entry of a table with `read`; errors name the entry and its file.
 
     Args:
-        name: of the file, as for `read_profile`.
-        table: in the file.
-        entries: of the table, as they are or already changed.
-        read: gets an entry's name and content.
+        name: name of the file, as for `read_profile`.
+        table: name of the table in the file.
+        entries: entries of the table, perhaps already changed.
+        read: converts an entry, given its name and content.
 
     Raises:
-        ProfileError: `read` failed with one, or on a key that is missing or of the wrong type.
+        ProfileError: `read` raised it, or failed on a key that is missing or has the wrong type.
     """
 
     def made(key: str, entry: _Entry) -> _Value:
         try:
             return read(key, entry)
         except (ProfileError, *_FAULTS) as error:
-            found = str(error).removeprefix(f"{name}: ") if isinstance(error, ProfileError) else _said(error)
-            raise ProfileError(f"{_file_with(name, table, key)}: {table}.{key}: {found}", hint=_HINT) from error
+            found = str(error).removeprefix(f"{name}: ") if isinstance(error, ProfileError) else _key_error_text(error)
+            file = next(iter(files_with(name, table, [key])), name)
+            raise ProfileError(f"{file}: {table}.{key}: {found}", hint=_HINT) from error
 
     return {key: made(key, entry) for key, entry in entries.items()}
 
 
-def _said(error: Exception) -> str:
+def _key_error_text(error: Exception) -> str:
     return f"a key is missing or of the wrong type: {error!r}"
 
 
 def _files(name: str) -> dict[str, Path]:
-    """Return the file `name` of `profiles/` and those of its folder, by what a message calls them."""
+    """Return the file `name` of `profiles/` and the files of its folder, by their names in messages."""
     first = folder("profiles") / name
     more = sorted(first.with_suffix("").glob("*.toml"))
     return {name: first, **{f"{path.parent.name}/{path.name}": path for path in more}}
 
 
-def _file_with(name: str, table: str, entry: str) -> str:
-    """Return which of the files that `read_profile` reads has an entry; the first one if none has."""
-    return next(iter(files_with(name, table, [entry])), name)
-
-
 def files_with(name: str, table: str, entries: Iterable[str]) -> list[str]:
-    """Return which of the files that `read_profile` reads have some of a table's entries, as a message calls them.
+    """Return the files that have some of a table's entries, of those that `read_profile` reads, by their names in messages.
 
     Args:
-        name: of the file, as for `read_profile`.
-        table: in the file: entries by name, or a list of entries with an `id` or a `name`.
-        entries: their names.
+        name: name of the file, as for `read_profile`.
+        table: name of a table with entries by name, or of a list of entries with an `id` or a `name`.
+        entries: names of the entries.
     """
     wanted = set(entries)
     return [each for each, path in _files(name).items() if wanted & _names_in(read_toml(path).get(table, {}))]
@@ -145,10 +141,10 @@ def _names_in(table: Mapping[str, Any] | list[Mapping[str, Any]]) -> set[str]:
 
 
 def read_profile(name: str) -> dict[str, Any]:
-    """Return the parsed file `name` of `profiles/`; a long one goes on in a folder: `rules.toml` in `rules/*.toml`.
+    """Return the parsed file `name` of `profiles/`. A long file continues in a folder: `rules.toml` in `rules/*.toml`.
 
-    A text in several lines is one paragraph: where a line ends, one space stands in place of the line break and the whitespace
-    around it, and none where the text begins or ends.
+    A text of several lines becomes one paragraph: a line break and the whitespace around it become one space, or nothing at the
+    begin and the end of the text.
 
     Raises:
         ProfileError: a file is not valid TOML, or two have the same entry.
@@ -161,7 +157,7 @@ def read_profile(name: str) -> dict[str, Any]:
 
 
 def _folded(value: Any) -> Any:
-    """Return a value of a TOML file whose texts are in one line each."""
+    """Return a value of a TOML file with each text on one line."""
     if isinstance(value, str):
         return _LINE_END.sub(" ", value).strip() if "\n" in value else value
     if isinstance(value, dict):
@@ -170,10 +166,10 @@ def _folded(value: Any) -> Any:
 
 
 def _join(content: dict[str, Any], more: Mapping[str, Any], *, where: str) -> None:
-    """Add the tables of one more file to those of the files before it, and their entries to tables that these have already.
+    """Add the tables of a file to the content of earlier files, and merge the entries of tables that exist already.
 
     Raises:
-        ProfileError: an entry stands in another file as well.
+        ProfileError: an entry is in two files.
     """
     for name, value in more.items():
         known = content.setdefault(name, value)

@@ -1,7 +1,7 @@
 """Schemas of the tables that ncuroof's packages exchange, column by column.
 
 A canonical quantity has the same dotted name (`utilisation.memory`) as column, JSON key, evidence and in the documentation.
-Quantities are Float64 and null where not known; `profiles/metrics/` lists them.
+Quantities are Float64, and null if unknown; `profiles/metrics/` lists them.
 Shares are 0..1. Rows about a kernel have its `id`: its row number in KERNELS, counted over all reports of the analysis.
 """
 
@@ -34,9 +34,9 @@ KERNELS = pl.Schema(
         "nvtx": pl.List(pl.String),  # open ranges, outermost first
         "nvtx_recorded": pl.List(pl.String),  # the same as recorded: PyTorch's operators keep their call numbers
         "compute_capability": pl.Int32(),  # major × 10 + minor
-        "clock_control": pl.String(),  # of the session: base, none, …; null where the report does not say
+        "clock_control": pl.String(),  # of the session: base, none, …; null if the report does not say
         "is_damaged_report": pl.Boolean(),
-        "is_printed": pl.Boolean(),  # read from a table that ncu printed: numbers are rounded, and settings not known
+        "is_printed": pl.Boolean(),  # read from a table that ncu printed: numbers are rounded, and settings are unknown
         "limiter.memory": pl.String(),  # resource of the busiest memory-side counter, if about as busy as the side
         "limiter.memory_counter": pl.String(),  # that counter
         "limiter.compute": pl.String(),  # resource of the busiest SM-side counter, if about as busy as the side
@@ -71,7 +71,7 @@ WORK = pl.Schema(
         "frac": pl.Float64(),  # flop_per_s / peak_flop_per_s
         "definition": pl.String(),  # what was counted
         "reliable": pl.Boolean(),  # whether verdicts may use it
-        "peak_source": pl.String(),  # CeilingSource of the peak; null where there is none
+        "peak_source": pl.String(),  # CeilingSource of the peak; null without a peak
         "is_from_chart": pl.Boolean(),  # defined by a chart in the report, not by the catalogue
         "accumulates_in": pl.String(),  # "fp16", "fp32": accumulation type of most of the tensor work; null where unknown
     }
@@ -87,7 +87,7 @@ BANDWIDTH = pl.Schema(
         "frac": pl.Float64(),  # bytes_per_s / peak_bytes_per_s
         "definition": pl.String(),  # which traffic is counted
         "reliable": pl.Boolean(),  # whether the traffic was counted at this level, rather than estimated
-        "peak_source": pl.String(),  # CeilingSource of the peak; null where there is none
+        "peak_source": pl.String(),  # CeilingSource of the peak; null without a peak
         "is_from_chart": pl.Boolean(),  # defined by a chart in the report, not by the catalogue
     }
 )
@@ -159,10 +159,10 @@ ROOF_SHARES = pl.Schema(
 BOUNDS = pl.Schema(
     {
         "id": pl.UInt32(),
-        "side": pl.String(),  # Side; null where intensity or ridge is not known
+        "side": pl.String(),  # Side; null if intensity or ridge is unknown
         "dominant_precision": pl.String(),  # precision whose work takes longest at its peak
         "min_time_ns": pl.Float64(),  # roofline time
-        "min_time_by": pl.String(),  # roof that determines it: dram, a precision or a pipe; null where nothing took time
+        "min_time_by": pl.String(),  # roof that determines it: dram, a precision or a pipe; null if nothing took time
         "recoverable_ns": pl.Float64(),  # duration minus roofline time, at least 0
     }
 )
@@ -188,7 +188,7 @@ PATH = pl.Schema(
         "value": pl.Float64(),
         "op": pl.String(),
         "threshold": pl.Float64(),
-        "outcome": pl.Boolean(),  # null: not known
+        "outcome": pl.Boolean(),  # null if unknown
         "margin_frac": pl.Float64(),  # distance of the value from the threshold, over the threshold
     }
 )
@@ -241,7 +241,7 @@ SAMPLES = pl.Schema(
         "n": pl.UInt32(),  # samples of it within the kernel
         "passes": pl.UInt32(),  # runs of the kernel that the series come from
         "series": pl.List(pl.Struct({"name": pl.String(), "unit": pl.String()})),  # as recorded
-        # mean of each course, and what was counted over the whole kernel; null where it was not
+        # mean of each series, and the value counted over the whole kernel; null if it was not counted
         "levels": pl.List(
             pl.Struct({"course": pl.String(), "sampled_frac": pl.Float64(), "counted_frac": pl.Float64()})
         ),
@@ -260,9 +260,9 @@ FINDINGS = pl.Schema(
         "severity": pl.String(),
         "gain_ns": pl.Float64(),  # the most that fixing it saves; null where the counters do not show it
         "expected_ns": pl.Float64(),  # what fixing it is expected to save
-        "expected_low_ns": pl.Float64(),  # eight of ten such fixes save between this
-        "expected_high_ns": pl.Float64(),  # and this
-        "limit": pl.String(),  # resource that is expected to limit the kernel then, or "waiting"; null without a gain
+        "expected_low_ns": pl.Float64(),  # lower end of the range that eight of ten fixes of this kind save
+        "expected_high_ns": pl.Float64(),  # upper end of this range
+        "limit": pl.String(),  # resource that is expected to limit the kernel after the fix, or "waiting"; null without a gain
         "is_most_worth": pl.Boolean(),  # whether the run's list of things to do counts this finding of the kernel
         "waste_bytes": pl.Struct(
             dict.fromkeys(WASTE_LEVELS, pl.Float64())
@@ -356,8 +356,8 @@ ACTIONS = pl.Schema(
         "n_launches": pl.Int64(),  # launches for which it saves the most (`is_most_worth`)
         "launches": pl.List(pl.UInt32()),  # the profiled ones, those first that save most
         "gain_ns": pl.Float64(),  # summed over these launches: the most that it saves
-        "expected_ns": pl.Float64(),  # likewise: what it is expected to save
-        "expected_low_ns": pl.Float64(),  # and between what
+        "expected_ns": pl.Float64(),  # summed over these launches: what it is expected to save
+        "expected_low_ns": pl.Float64(),  # summed over these launches: lower end of the expected range
         "expected_high_ns": pl.Float64(),
         "share_frac": pl.Float64(),  # the most that it saves, as a share of the run's GPU time
     }
@@ -373,7 +373,7 @@ def conform(frame: Frame, schema: pl.Schema) -> Frame:
 
 
 def finite(frame: pl.DataFrame) -> pl.DataFrame:
-    """Return the table with null in place of non-finite numbers: ratios of a damaged report's counters can be anything."""
+    """Replace non-finite numbers by null: ratios of a damaged report's counters can be anything."""
     numbers = pl.selectors.float()
     return frame.with_columns(pl.when(numbers.is_finite()).then(numbers))
 

@@ -1,7 +1,7 @@
-"""Temporary files and folders that no end of a program leaves behind for long.
+"""Temporary files and folders that are removed even if the program is killed.
 
-They are removed when they are done with, also after an interrupt. A process that is killed cannot do that: it held a lock on them,
-which ended with it, so that the next program that writes beside them removes them.
+They are removed after use, even after an interrupt. A process that is killed cannot remove them, but its lock on them ends with it.
+So the next program that writes beside them can tell that they are left over, and removes them.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ except ImportError:  # Windows, where a file that is open cannot be removed anyw
     fcntl = None  # type: ignore[assignment]
 
 _PREFIX, _LOCK = "ncuroof-", ".ncuroof-lock"
-"""Of folders, and the file in them that is locked: a folder without it is not ours, whatever its name."""
+"""Prefix of folders, and name of the locked file in them. A folder without this file is not ours, whatever its name."""
 
 _FILE_PREFIX, _FILE_SUFFIX = ".ncuroof-", ".part"
 _FIRST_OF_FILES = 3
-"""The descriptors before it are the standard streams."""
+"""First descriptor that is not a standard stream."""
 
 _LOCKED_AFTER_S = 3.0
-"""What is younger may belong to a process that is about to lock it."""
+"""Age below which a file may belong to a process that is about to lock it."""
 
 
 @contextlib.contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """Yield a new folder of ours alone, which is removed after the block; first, those of processes that were killed are."""
+    """Yield a new private folder, which is removed after the block. First remove folders that killed processes left."""
     for entry in _entries(Path(tempfile.gettempdir())):
         if entry.name.startswith(_PREFIX) and entry.is_dir(follow_symlinks=False):
             _remove_if_left_over(Path(entry.path, _LOCK), entry.path)
@@ -43,7 +43,7 @@ def temporary_folder() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _held(path: Path) -> Iterator[None]:
-    """Create a file and hold its lock; never as a standard stream that is closed, into which a program would print."""
+    """Create a file and hold its lock. It never gets the descriptor of a closed standard stream, so no program prints into it."""
     path.touch()
     if fcntl is None:
         yield
@@ -58,7 +58,7 @@ def _held(path: Path) -> Iterator[None]:
 
 
 def write_at_once(path: Path, content: bytes) -> None:
-    """Write a file that appears whole or not at all, through a temporary file beside it; an existing file keeps its permissions.
+    """Write a file atomically, through a temporary file beside it; an existing file keeps its permissions.
 
     Raises:
         OSError: the file cannot be written; nothing is left of it.
@@ -77,7 +77,7 @@ def write_at_once(path: Path, content: bytes) -> None:
 
 
 def remove_left_over(folder: Path) -> None:
-    """Remove the temporary files in a folder whose processes were killed, as far as they can be removed."""
+    """Remove the temporary files that killed processes left in a folder, as far as possible."""
     for entry in _entries(folder):
         is_ours = entry.name.startswith(_FILE_PREFIX) and entry.name.endswith(_FILE_SUFFIX)
         if is_ours and entry.is_file(follow_symlinks=False):
@@ -90,7 +90,7 @@ def _entries(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def _mode(path: Path) -> int:
-    """Return the permissions of the existing file, or those that a new file gets under the umask."""
+    """Return the permissions of the existing file, or those of a new file under the umask."""
     if path.exists():
         return stat.S_IMODE(path.stat().st_mode)
     mask = os.umask(0)
@@ -99,18 +99,18 @@ def _mode(path: Path) -> int:
 
 
 def _lock(handle: int) -> bool:
-    """Lock an open file; return whether this process has it now."""
+    """Lock an open file; return whether this process holds the lock now."""
     if fcntl is None:
         return False
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # another process has it, or the file system has no locks
+    except OSError:  # another process holds the lock, or the file system has no locks
         return False
     return True
 
 
 def _unfollowed(path: str, flags: int) -> int:
-    """Open a file that another user may have put there: no link is followed, and no pipe is waited for."""
+    """Open a file that a different user may have created, without following links or waiting for a pipe."""
     return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
 
 
@@ -119,7 +119,7 @@ def _remove_if_left_over(locked: Path, whole: str) -> None:
 
     Args:
         locked: the file that its process locks.
-        whole: what to remove: that file, or the folder that it is in.
+        whole: what to remove: the file, or its folder.
     """
     with contextlib.suppress(OSError), open(locked, "rb", opener=_unfollowed) as file:
         found = os.fstat(file.fileno())

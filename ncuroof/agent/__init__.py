@@ -1,1 +1,1 @@
-"""The server of the Model Context Protocol: the library's verbs as read-only tools over the files of one folder."""
+"""The server of the Model Context Protocol: read-only tools for the reports of one folder."""

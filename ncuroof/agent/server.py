@@ -1,6 +1,7 @@
-"""The server on standard input and output: tools and resources declared, calls run in threads with progress and cancellation.
+"""The server on standard input and output: declares tools and resources, and runs calls in threads, with progress and cancellation.
 
-A call that is cancelled stops reading at its next step; an analysis that has begun ends in its thread, and its result is dropped.
+A cancelled call stops reading at its next step. An analysis that has begun runs to its end in its thread, and its result is
+dropped.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class _AbandonedError(Exception):
 
 
 class _Watch:
-    """How far a call is, and whether it is still wanted."""
+    """The progress of a call, and whether the client has cancelled it."""
 
     def __init__(self) -> None:
         self.share = 0.0
@@ -63,7 +64,7 @@ class _Tools:
     async def brief(
         self, report: Report, ctx: Context[Any, Any], form: Form = "json", budget: Budget = BUDGET_BYTES
     ) -> CallToolResult:
-        """What matters of a report in at most 4 KB.
+        """What matters in a report in at most 4 KB.
 
         What bounds the run, the numbers that decide, what to do first and what that is expected to save, what is not known and how
         to collect it. The same bytes as `ncuroof brief REPORT`.
@@ -145,12 +146,12 @@ class _Tools:
     ) -> CallToolResult:
         """Source lines of a kernel: those that cost the most, and those that cause its findings.
 
-        Empty where the code was built without line information.
+        Empty if the code was built without line information.
         """
         return await self._done(ctx, tools.lines, report=report, kernel=kernel, budget=budget)
 
     async def _done(self, ctx: Context[Any, Any], tool: Callable[..., str], **arguments: Any) -> CallToolResult:
-        """Return what a tool returns, from a thread; tell the client how far it is, and stop it if the client cancels."""
+        """Run a tool in a thread, and return its result. Report its progress to the client, and stop it if the client cancels."""
         watch = _Watch()
         work = partial(_outcome, partial(tool, self._files, watch, **arguments))
         outcome: str | NcuroofError = ""
@@ -165,7 +166,7 @@ class _Tools:
 
 
 def _outcome(work: Callable[[], str]) -> str | NcuroofError:
-    """Return a result or a named error; an error raised among tasks would be wrapped in a group of errors."""
+    """Return a result or a named error. If the error were raised, the task group would wrap it in a group of errors."""
     try:
         return work()
     except NcuroofError as error:
@@ -175,14 +176,14 @@ def _outcome(work: Callable[[], str]) -> str | NcuroofError:
 
 
 def _result(outcome: str | NcuroofError) -> CallToolResult:
-    """Return an answer, or a named error as JSON; the SDK would put words of its own before an exception's message."""
+    """Return an answer, or a named error as JSON. If it were raised, the SDK would put its own words before the message."""
     is_error = isinstance(outcome, NcuroofError)
     text = tools.error_text(outcome) if isinstance(outcome, NcuroofError) else outcome
     return CallToolResult(content=[TextContent(type="text", text=text)], is_error=is_error)
 
 
 async def _tell(ctx: Context[Any, Any], watch: _Watch) -> None:
-    """Tell the client how far a call is, whenever that changed."""
+    """Report the progress of a call to the client, whenever it has changed."""
     told = 0.0
     while True:
         await anyio.sleep(_TOLD_EVERY_S)

@@ -1,4 +1,4 @@
-"""What the server's tools return: the bytes of the commands of the same names, within a budget; errors as JSON.
+"""The server's tools, which return the output of the commands of the same names, within a budget; errors are JSON.
 
 A tool is a function of a workspace and its arguments. All text of a report is in fields of JSON or in code spans, printable and
 cut; each answer says which fields those are.
@@ -52,7 +52,7 @@ def kernel(files: Workspace, on_progress: Progress, *, report: str, kernel: str,
 
 
 def evidence(files: Workspace, on_progress: Progress, *, report: str, ids: Sequence[str]) -> str:
-    """Return numbers of the document by their ids, with where the document has them; null where one is not known.
+    """Return numbers of the document by their ids, each with its place in the document; null for an unknown number.
 
     Raises:
         UnknownNameError: an id is malformed.
@@ -128,7 +128,7 @@ def whatif(
 
 
 def explain(*, name: str, budget: int) -> str:
-    """Return what `ncuroof explain NAME` prints, cut at a line if that is more than the budget.
+    """Return what `ncuroof explain NAME` prints, cut at the end of a line to fit the budget.
 
     Raises:
         UnknownNameError: the name is unknown.

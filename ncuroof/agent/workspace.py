@@ -1,7 +1,7 @@
-"""What a server may read: the files below one folder, and the analyses of those that were read last.
+"""The files that a server may read, those below one folder, and the analyses of the latest ones.
 
-A path is resolved with all its links before anything is opened, so neither `..` nor a link leads out of the folder; nor does a link
-in place of the launch counts that are read beside a report. Analyses are kept by the content of the file and of its counts.
+A path is resolved with all its links before anything is opened, so neither `..` nor a link leads out of the folder. This also holds
+for the launch counts beside a report. Analyses are kept by the content of the report and of its counts.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from ncuroof.reading import BASELINE_SUFFIX, read_run
 from ncuroof.sidecars.counts import counts_path
 
 _N_KEPT = 4
-"""Analyses that are kept: that of ten thousand launches takes some 100 MB."""
+"""Number of analyses that are kept. One of ten thousand launches takes some 100 MB."""
 
 _N_AT_ONCE = 2
-"""Analyses at once: one of ten thousand launches takes about 1 GB while it is made."""
+"""Number of analyses that run at once. One of ten thousand launches takes about 1 GB while it runs."""
 
 _MOST_SHOWN = 120
 
@@ -59,9 +59,9 @@ class Workspace:
             name: relative to the root, or absolute.
 
         Raises:
-            OutsideRootError: it leads out of the root, whether or not there is such a file.
-            ReportNotFoundError: there is no such file, or it is a folder, a device or a pipe.
-            ReportAccessError: the system does not allow to look at it.
+            OutsideRootError: the name leads out of the root, whether or not the file exists.
+            ReportNotFoundError: the file does not exist, or it is a folder, a device or a pipe.
+            ReportAccessError: the system does not allow access to the file.
         """
         shown = shortened(printable(name), _MOST_SHOWN)
         try:
@@ -80,11 +80,11 @@ class Workspace:
         return found
 
     def analysis(self, name: str, on_progress: Progress = lambda _: None) -> Analysis:
-        """Return the analysis of a report below the root; that of the same content is kept.
+        """Return the analysis of a report below the root. Analyses are kept by content.
 
         Args:
-            name: of the report.
-            on_progress: called with the share that is read, and again before the analysis; what it raises ends the work.
+            name: path of the report.
+            on_progress: called with the share read so far, and before the analysis; an exception that it raises ends the work.
 
         Raises:
             NcuroofError: the path leads out of the root, or the file cannot be read.
@@ -97,7 +97,7 @@ class Workspace:
             own = self._lock_by_key.setdefault(key, threading.Lock())
         with own, self._slots:  # two calls for the same report analyse it once
             if (kept := self._kept_one(key)) is None:
-                on_progress(0.0)  # whoever waited here and was cancelled meanwhile leaves
+                on_progress(0.0)  # raises if the call was cancelled while it waited
                 try:
                     found = read(report, on_progress=on_progress)
                     on_progress(1.0)
@@ -110,7 +110,7 @@ class Workspace:
         return kept
 
     def run(self, name: str, on_progress: Progress = lambda _: None) -> Run:
-        """Return a run to compare: of a report, or of a baseline (.json), below the root.
+        """Return the run to compare of a report or of a baseline (.json) below the root.
 
         Raises:
             NcuroofError: the path leads out of the root, or the file cannot be read.

@@ -1,4 +1,4 @@
-"""Loads many reports into a dataset on any file system that fsspec knows, with Dask.
+"""Load many reports into a dataset on any file system that fsspec supports, with Dask.
 
 Like `cli`, it may import every other room; only `cli` imports it.
 """

@@ -78,7 +78,12 @@ class Dataset:
     @property
     def is_in_memory(self) -> bool:
         """Whether the dataset is in this process's memory, and ends with it."""
-        return _protocol(self.location) == "memory"
+        return self._protocol == "memory"
+
+    @property
+    def _protocol(self) -> str:
+        """What stands before "://" in the location; "" for a path."""
+        return self.location.partition("://")[0] if "://" in self.location else ""
 
     def prepare(self) -> None:
         """Create the dataset if it does not exist, and remove what writers that were killed left half-written.
@@ -98,7 +103,7 @@ class Dataset:
                     hint="name a new folder with -o",
                 )
             self._put(_MARK, json.dumps({"schema": SCHEMA}).encode() + b"\n")
-        if _protocol(self.location) in _LOCAL:
+        if self._protocol in _LOCAL:
             _, root = self._open()
             for folder, _, _ in os.walk(root):
                 remove_left_over(Path(folder))
@@ -118,7 +123,7 @@ class Dataset:
 
     def hashes(self) -> frozenset[str]:
         """Return the SHA-256 hashes of the reports in the dataset."""
-        return frozenset(_stem(path) for path in self._find(_KERNELS))
+        return frozenset(_base(path).removesuffix(_SUFFIX) for path in self._find(_KERNELS))
 
     def labels(self, sha256: str) -> dict[str, str]:
         """Return the labels of a report, value by name; empty if it is not in the dataset, or its file is not valid Parquet.
@@ -180,11 +185,10 @@ class Dataset:
         if not paths:
             return pl.LazyFrame(schema=schema)
         fs, _ = self._open()
-        protocol = _protocol(self.location)
         sources: list[Any] = paths
-        if protocol in _READ_BY_POLARS:
+        if self._protocol in _READ_BY_POLARS:
             sources = [fs.unstrip_protocol(path) for path in paths]
-        elif protocol not in _LOCAL:
+        elif self._protocol not in _LOCAL:
             sources = [io.BytesIO(fs.cat_file(path)) for path in paths]
         return pl.scan_parquet(
             sources,
@@ -222,12 +226,12 @@ class Dataset:
         fs, root = self._open()
         target = f"{root}/{name}"
         try:
-            if _protocol(self.location) in _WHOLE_OR_NOT_AT_ALL:
+            if self._protocol in _WHOLE_OR_NOT_AT_ALL:
                 fs.pipe_file(target, content)
                 return
             folder = target.rpartition("/")[0]
             fs.makedirs(folder, exist_ok=True)
-            if _protocol(self.location) in _LOCAL:
+            if self._protocol in _LOCAL:
                 write_at_once(Path(target), content)
                 return
             temporary = f"{folder}/.{uuid.uuid4().hex}.part"
@@ -261,16 +265,8 @@ def _failure_name(location: str) -> str:
     return f"{_FAILURES}/{hashlib.sha256(location.encode()).hexdigest()}{_SUFFIX}"
 
 
-def _protocol(location: str) -> str:
-    return location.partition("://")[0] if "://" in location else ""
-
-
 def _base(path: str) -> str:
     return path.rpartition("/")[2]
-
-
-def _stem(path: str) -> str:
-    return _base(path).removesuffix(_SUFFIX)
 
 
 def find_reports(wanted: Sequence[str]) -> list[str]:

@@ -112,7 +112,7 @@ def ingest(
 
 
 def _outcomes(locations: Sequence[str], task: Task, workers: Workers) -> Iterator[Outcome]:
-    """Yield the outcome of each report; what is no file is refused before workers start, where they see the same files."""
+    """Yield the outcome of each report. If workers see the same files, paths that cannot be reports are refused at once."""
     left = list(locations)
     if workers.scheduler is None:
         refused = {location: outcome for location in left if (outcome := _refused(location)) is not None}
@@ -169,7 +169,7 @@ def _read(location: str, task: Task) -> Reports | Outcome:
 
 
 def _put(each_read: Sequence[tuple[str, Reports]], task: Task) -> list[Outcome]:
-    """Analyse reports together and write their rows; where that fails, one by one."""
+    """Analyse reports together and write their rows, or one by one if that fails."""
     if not each_read:
         return []
     try:

@@ -12,7 +12,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the program and exit, as `ncuroof.cli.program.main`; an interrupt while that is imported is no traceback either."""
+    """Run `ncuroof.cli.program.main`, and exit without a traceback even if its import is interrupted."""
     try:
         from ncuroof.cli.program import main as run  # noqa: PLC0415
     except KeyboardInterrupt:

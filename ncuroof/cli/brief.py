@@ -1,4 +1,4 @@
-"""`ncuroof brief`: what matters of a report in a few kilobytes, for programs and prompts."""
+"""`ncuroof brief`: say in a few kilobytes what matters in a report, for programs and prompts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ncuroof.cli.streams import reading_progress
 from ncuroof.regular_files import require_existing
 
 BRIEF_FORMATS, BUDGET_BYTES, LEAST_BUDGET_BYTES = ("json", "md"), 4096, 1024
-"""Those of `ncuroof.present.brief`, which loads polars: --help does not need it."""
+"""The constants of `ncuroof.present.brief`, repeated because its import loads polars, which --help does not need."""
 
 
 @click.command()
@@ -25,7 +25,7 @@ BRIEF_FORMATS, BUDGET_BYTES, LEAST_BUDGET_BYTES = ("json", "md"), 4096, 1024
     "wanted",
     multiple=True,
     metavar="ID|REGEX",
-    help="Describe one kernel in depth: by its id, or of those whose name matches, the one that saves most. Repeat REGEX "
+    help="Describe one kernel in depth: by its id, or the one that saves most among those whose name matches. Repeat REGEX "
     "for names that match any.",
 )
 @click.option(
@@ -38,7 +38,7 @@ BRIEF_FORMATS, BUDGET_BYTES, LEAST_BUDGET_BYTES = ("json", "md"), 4096, 1024
 )
 @common("quiet")
 def brief(outputs: Outputs, *, reports: tuple[Path, ...], wanted: tuple[str, ...], budget: int, quiet: bool) -> None:
-    """Say what matters of REPORT in at most 4 KB: what bounds it, which numbers decide, what to do first, what is not known.
+    """Say what matters in REPORT in at most 4 KB: what bounds it, which numbers decide, what to do first, what is not known.
 
     JSON by default, Markdown with --format md. Every number has an id, such as k12.access.load_bytes_per_sector, that
     ncuroof explain understands.

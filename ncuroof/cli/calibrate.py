@@ -1,4 +1,4 @@
-"""`ncuroof calibrate`: measures the roofs that this machine's GPU reaches, and writes them to a file for `ncuroof report`."""
+"""`ncuroof calibrate`: measures the roofs that this machine's GPU reaches, and writes a file for `ncuroof report`."""
 
 from __future__ import annotations
 

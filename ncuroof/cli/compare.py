@@ -26,7 +26,7 @@ from ncuroof.comparison import (
     with_distinct_labels,
 )
 from ncuroof.comparison import compare as compared
-from ncuroof.comparison.accepted_runs import accepted_files, next_file, read_accepted, together
+from ncuroof.comparison.accepted_runs import accepted_files, averaged_run, next_file, read_accepted
 from ncuroof.comparison.history import history
 from ncuroof.errors import GateError, GatesFailedError, NcuroofError, OutputError, OutputFormatError
 from ncuroof.formatting import counted
@@ -69,7 +69,7 @@ _FORMATS: Mapping[str, Callable[[Record], str | bytes]] = {
     "folder",
     type=FileToRead(),
     metavar="DIR",
-    help="Compare AFTER with the last accepted runs in this folder together: their mean times, and how much these differ.",
+    help="Compare AFTER with the mean times of the last accepted runs in this folder; their deviation is the noise.",
 )
 @click.option("--accept", is_flag=True, help="Add AFTER to the folder of --baseline-dir if no gate fails.")
 @click.option(
@@ -128,16 +128,16 @@ def compare(  # noqa: PLR0913  an argument per option
         return
     runs = tuple(with_standard_input(runs))
     outputs.check([*runs, *(accepted_files(folder) if folder is not None else ())])
-    baseline = _file_of_baseline(save_baseline, outputs, runs)
+    baseline = _baseline_file(save_baseline, outputs, runs)
     if is_history:
         if len(runs) < 2 or gates or pairs or baseline is not None or folder is not None or accept:
             raise click.UsageError(
                 "--history takes two or more runs, without --gate, --pair, --baseline-dir, --accept or --save-baseline"
             )
-        _over_time(runs, outputs, quiet=quiet)
+        _write_history(runs, outputs, quiet=quiet)
         return
     runs = _both_runs(runs, is_one_enough=bool(pairs) or folder is not None, folder=folder, accept=accept)
-    wanted = [parse_gate(text) for text in gates] or _configured()
+    wanted = [parse_gate(text) for text in gates] or _configured_gates()
     if not wanted and not quiet:
         _warn_without_gate(outputs)
     is_baseline = runs[1].suffix == BASELINE_SUFFIX
@@ -155,26 +155,26 @@ def compare(  # noqa: PLR0913  an argument per option
     results = judge(wanted, comparison)
     document = comparison_document(comparison, results)
     outputs.write(lambda form: _page(document, after) if after and form == _PAGE else _FORMATS[form](document))
-    if baseline is not None:  # last, so that the old one stays if an output fails
+    if baseline is not None:  # last, so that a failed output keeps the old baseline
         write_whole(baseline, baseline_json(accepted), force=outputs.force)
     for line in to_annotations(document, _tree()) if _is_in_ci() and "github" not in outputs.forms else ():
         say(line)
-    _raise_where_gates_failed(results)
+    _raise_if_gates_failed(results)
     if folder is not None and accept:
         _accept(accepted, folder, n_kept)
 
 
-def _raise_where_gates_failed(results: Sequence[GateResult]) -> None:
+def _raise_if_gates_failed(results: Sequence[GateResult]) -> None:
     failed = [result.gate for result in results if not result.has_passed]
     if failed:
         raise GatesFailedError(f"{len(failed)} of {len(results)} gates failed: {', '.join(failed)}")
 
 
 def _both_runs(runs: tuple[Path, ...], *, is_one_enough: bool, folder: Path | None, accept: bool) -> tuple[Path, ...]:
-    """Return the paths of BEFORE and AFTER; of one run twice, where it is compared with a part of itself, or with accepted runs.
+    """Return the paths of BEFORE and AFTER. One path is returned twice if a run is compared with itself or with accepted runs.
 
     Raises:
-        UsageError: there are more or fewer, or --accept is given without --baseline-dir.
+        UsageError: the number of runs is wrong, or --accept is given without --baseline-dir.
     """
     if accept and folder is None:
         raise click.UsageError("--accept adds the run to the folder of --baseline-dir: name it")
@@ -190,14 +190,14 @@ def _both_runs(runs: tuple[Path, ...], *, is_one_enough: bool, folder: Path | No
 def _accepted_before(folder: Path, n_last: int, *, quiet: bool) -> Run | None:
     """Return the last accepted runs as one run. If there are none, print a note and return None."""
     if known := read_accepted(folder, n_last):
-        return together(known)
+        return averaged_run(known)
     if not quiet:
-        say(f"note: {folder} has no accepted run, so that the run is compared with itself: --accept makes it the first")
+        say(f"note: {folder} has no accepted run, so the run is compared with itself: --accept makes it the first")
     return None
 
 
 def _accept(run: Run, folder: Path, n_kept: int) -> None:
-    """Add a run to a folder of accepted ones, and remove the oldest that are too many; a damaged run is no standard.
+    """Add a run to a folder of accepted runs, and remove the oldest beyond `n_kept`. A damaged run is not added.
 
     Raises:
         OutputError: the folder cannot be written.
@@ -217,21 +217,21 @@ def _accept(run: Run, folder: Path, n_kept: int) -> None:
 
 
 def _check_gates(gates: Sequence[str], files: Sequence[Path], outputs: Outputs) -> None:
-    """Print how many gates there are, all of which can be judged.
+    """Check that all gates can be judged, and print their number.
 
     Raises:
-        GateError: one is malformed, or a file has something else in place of gates.
-        UsageError: the result is to be written somewhere.
+        GateError: a gate is malformed, or a file has something else in place of gates.
+        UsageError: an output or a format is given.
     """
     if not outputs.is_default:
-        raise click.UsageError("--check-gates compares nothing, so that there is nothing for -o or --format")
+        raise click.UsageError("--check-gates compares nothing, so there is nothing to write with -o or --format")
     if gates:
         found = [parse_gate(text) for text in gates]
     elif files:
-        tables = ((path, table) for path in files if (table := _own_table(path)) is not None)
-        found = [gate for path, table in tables for gate in _parsed(path, _gates_in(path, table))]
+        tables = ((path, table) for path in files if (table := _ncuroof_table(path)) is not None)
+        found = [gate for path, table in tables for gate in _gates_in(path, table)]
     else:
-        found = _configured()
+        found = _configured_gates()
     say(f"{counted(len(found), 'gate')} can be judged")
 
 
@@ -244,9 +244,9 @@ def _is_in_ci() -> bool:
 
 
 def _warn_without_gate(outputs: Outputs) -> None:
-    """Warn that no gate was found, where the comparison is for CI, which it then always passes."""
+    """Warn in CI that there is no gate, so that the comparison always passes."""
     if _is_in_ci() or "junit" in outputs.forms:
-        say(f"warning: there is no gate, so that this comparison cannot fail: --gate time:+5%, or {_GATES_HINT}")
+        say(f"warning: there is no gate, so this comparison cannot fail: --gate time:+5%, or {_GATES_HINT}")
 
 
 def _page(document: Record, after: Analysis) -> str:
@@ -255,12 +255,12 @@ def _page(document: Record, after: Analysis) -> str:
     return render_page(after.to_dict(), after.reports, document)
 
 
-def _file_of_baseline(given: Path | str | None, outputs: Outputs, runs: Sequence[Path]) -> Path | None:
-    """Return the file that --save-baseline names, None for none.
+def _baseline_file(given: Path | str | None, outputs: Outputs, runs: Sequence[Path]) -> Path | None:
+    """Return the file that --save-baseline names, or None.
 
     Raises:
         UsageError: it is standard output, or a file that -o names.
-        OutputError: it cannot be written, or is a report that is compared.
+        OutputError: the file cannot be written, or is one of the compared reports.
     """
     if isinstance(given, str):
         raise click.UsageError(
@@ -269,14 +269,14 @@ def _file_of_baseline(given: Path | str | None, outputs: Outputs, runs: Sequence
         )
     if given is not None and given.resolve() in [path.resolve() for path in outputs.paths]:
         raise click.UsageError("--save-baseline and -o need different files")
-    keep_inputs([given], [run for run in runs if run.suffix != BASELINE_SUFFIX])  # baselines may be renewed
+    keep_inputs([given], [run for run in runs if run.suffix != BASELINE_SUFFIX])  # a baseline may be overwritten
     if given is not None:
         check_place(given, force=outputs.force)
     return given
 
 
 def _read_run(path: Path, *, quiet: bool) -> tuple[Run, Analysis | None]:
-    """Return a run and, unless it is a baseline, its analysis; warn of what is damaged in it."""
+    """Return a run and, unless it is a baseline, its analysis. Warn if it is damaged."""
     if path.suffix == BASELINE_SUFFIX:
         run = read_baseline(path)
         for damage in () if quiet else run.damage:
@@ -289,7 +289,7 @@ def _read_run(path: Path, *, quiet: bool) -> tuple[Run, Analysis | None]:
     return analysis.run(), analysis
 
 
-def _over_time(runs: Sequence[Path], outputs: Outputs, *, quiet: bool) -> None:
+def _write_history(runs: Sequence[Path], outputs: Outputs, *, quiet: bool) -> None:
     if wrong := outputs.forms - {"term", "json"}:
         raise OutputFormatError(
             f"--history writes only .json and .txt, not {', '.join(sorted(wrong))}", hint="choose one of these"
@@ -298,34 +298,22 @@ def _over_time(runs: Sequence[Path], outputs: Outputs, *, quiet: bool) -> None:
     outputs.write(lambda form: json_text(history_document(found)) if form == "json" else history_text(found))
 
 
-def _configured() -> list[Gate]:
-    """Return the gates of the nearest pyproject.toml with a table [tool.ncuroof], here or in a folder above; empty without one.
+def _configured_gates() -> list[Gate]:
+    """Return the gates of the nearest pyproject.toml with a table [tool.ncuroof], in this folder or above; empty without one.
 
     Raises:
-        GateError: it cannot be read, or [tool.ncuroof] has something other than gates: a misspelt key would let every run pass.
+        GateError: the file cannot be read, or [tool.ncuroof] has an unknown key: a misspelt key would let every run pass.
     """
     here = Path.cwd()
     for folder in (here, *here.parents):
         path = Path(os.path.relpath(folder / "pyproject.toml"))
-        if path.is_file() and (table := _own_table(path)) is not None:
-            return _parsed(path, _gates_in(path, table))
+        if path.is_file() and (table := _ncuroof_table(path)) is not None:
+            return _gates_in(path, table)
     return []
 
 
-def _parsed(path: Path, texts: Sequence[str]) -> list[Gate]:
-    """Return the gates of a file.
-
-    Raises:
-        GateError: one is malformed; the message names the file.
-    """
-    try:
-        return [parse_gate(text) for text in texts]
-    except GateError as error:
-        raise GateError(f"{path}: {error}", hint=error.hint) from error
-
-
-def _own_table(path: Path) -> dict[str, Any] | None:
-    """Return the table [tool.ncuroof] of a pyproject.toml; None where it has none.
+def _ncuroof_table(path: Path) -> dict[str, Any] | None:
+    """Return the table [tool.ncuroof] of a pyproject.toml, or None.
 
     Raises:
         GateError: the file cannot be read, or its entry `tool.ncuroof` is not a table.
@@ -345,11 +333,12 @@ def _own_table(path: Path) -> dict[str, Any] | None:
     return found
 
 
-def _gates_in(path: Path, settings: Mapping[str, Any]) -> Sequence[str]:
-    """Return the gates in a table [tool.ncuroof].
+def _gates_in(path: Path, settings: Mapping[str, Any]) -> list[Gate]:
+    """Parse the gates in a table [tool.ncuroof].
 
     Raises:
-        GateError: it has something other than gates, or these are neither a list of strings nor a table.
+        GateError: the table has an unknown key, gates are neither a list of strings nor a table, or a gate is malformed; the
+            message names the file.
     """
     if unknown := sorted(settings.keys() - {"gates"}):
         raise GateError(f"{path}: [tool.ncuroof] takes only gates, found {', '.join(unknown)}", hint=_GATES_HINT)
@@ -358,4 +347,7 @@ def _gates_in(path: Path, settings: Mapping[str, Any]) -> Sequence[str]:
         gates = [f"{name}{':' if str(limit)[:1] in {'+', '-'} else ''}{limit}" for name, limit in gates.items()]
     if not isinstance(gates, list) or not all(isinstance(gate, str) for gate in gates):
         raise GateError(f"{path}: gates in [tool.ncuroof] must be a list of strings or a table", hint=_GATES_HINT)
-    return gates
+    try:
+        return [parse_gate(text) for text in gates]
+    except GateError as error:
+        raise GateError(f"{path}: {error}", hint=error.hint) from error

@@ -12,7 +12,7 @@ from ncuroof.cli.streams import echo
 
 
 def _names(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    """Return the names that start as a word does, for a shell's completion."""
+    """Return the names that start with a word, for completion in a shell."""
     from ncuroof.present.explanations.explain import names  # noqa: PLC0415
 
     return [name for name in names() if name.startswith(begun)]
@@ -61,7 +61,7 @@ def _check(name: tuple[str, ...], reports: tuple[Path, ...], *, is_all: bool, fo
     if form is not None and not is_all:
         raise click.UsageError("--format needs --all")
     if reports and not name:
-        raise click.UsageError("--report needs a NAME, of which it adds the numbers")
+        raise click.UsageError("--report adds the numbers of a NAME: give one")
 
 
 def _numbers(name: str, reports: tuple[Path, ...]) -> str:

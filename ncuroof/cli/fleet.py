@@ -27,7 +27,7 @@ _MAX_MESSAGE_LENGTH = 300
 _MOST_NAMED = 5
 
 _CHANGE = re.compile(r"(?:\s|--.*\n|/\*(?s:.*?)\*/)*(CREATE|DELETE|DROP|INSERT|TRUNCATE|UPDATE)\b", re.IGNORECASE)
-"""Start of a SQL statement that changes a table instead of asking, behind comments."""
+"""Start of an SQL statement that changes a table, perhaps after comments."""
 
 _ANSWERS: Mapping[str, Callable[[Record], str]] = {"term": to_text, "md": to_markdown, "json": json_text}
 _ROWS: Mapping[str, Callable[[Record], str]] = {
@@ -107,18 +107,18 @@ def fleet(  # noqa: PLR0913  an argument per option
         else:
             found = _changes(kernels, compared, failing)
             regressions = [each for each in found if each.by in failing]
-            writers, document = _ANSWERS, _asked(source, kernels, found, top)
+            writers, document = _ANSWERS, _report(source, kernels, found, top)
     except pl.exceptions.PolarsError as error:
         raise QueryError(
             f"{dataset}: {_brief(error)}",
             hint="ncuroof explain lists the columns; put names with a dot in double quotes",
         ) from error
     outputs.write(lambda form: writers[form](document))
-    _raise_where_slower(regressions)
+    _raise_if_slower(regressions)
 
 
-def _raise_where_slower(found: Sequence[Changes]) -> None:
-    """Raise a `GatesFailedError` that names the kernels which got slower at the newest value of something."""
+def _raise_if_slower(found: Sequence[Changes]) -> None:
+    """Raise a `GatesFailedError` that names the kernels that got slower at the newest value of a factor."""
     said = [
         f"{row['short_name']} {factor(row['change_frac'])} by {each.by} ({row['before_value']} → {row['value']})"
         for each in found
@@ -130,13 +130,13 @@ def _raise_where_slower(found: Sequence[Changes]) -> None:
 
 
 def _check_query(sql: str | None, *, wants_failures: bool, failing: Sequence[str]) -> None:
-    """Check that there is at most one question, and that --sql asks one: polars would drop tables of its own without a word.
+    """Check that at most one query is given, and that --sql does not change a table: polars would drop tables silently.
 
     Raises:
-        UsageError: --sql and --failures are both given, or one of them and --fail-on, or a statement changes a table.
+        UsageError: --sql, --failures and --fail-on are combined, or a statement changes a table.
     """
     if failing and (sql is not None or wants_failures):
-        raise click.UsageError("--fail-on judges what changed, which --sql and --failures do not ask for")
+        raise click.UsageError("--fail-on judges changes of time, so it excludes --sql and --failures")
     if sql is None:
         return
     if wants_failures:
@@ -152,10 +152,10 @@ def _brief(error: pl.exceptions.PolarsError) -> str:
 
 
 def _changes(kernels: pl.LazyFrame, compared: Sequence[str], failing: Sequence[str]) -> list[Changes]:
-    """Return what changed by the factors to show, and by those that --fail-on names.
+    """Return the changes by the factors to show, and by those that --fail-on names.
 
     Raises:
-        UsageError: there is no such factor.
+        UsageError: a factor does not exist.
     """
     known = [*COLUMN_BY_FACTOR, *(f"{LABEL_PREFIX}{name}" for name in label_counts(kernels)["name"])]
     for option, names in (("--by", compared), ("--fail-on", failing)):
@@ -165,7 +165,7 @@ def _changes(kernels: pl.LazyFrame, compared: Sequence[str], failing: Sequence[s
     return [changes(kernels, name) for name in dict.fromkeys((*(compared or factors(kernels)), *failing))]
 
 
-def _asked(source: Dataset, kernels: pl.LazyFrame, found: Sequence[Changes], top: int) -> Document:
+def _report(source: Dataset, kernels: pl.LazyFrame, found: Sequence[Changes], top: int) -> Document:
     return fleet_document(
         source.location,
         overview(kernels),
@@ -188,7 +188,7 @@ def _chosen(kernels: pl.LazyFrame, *, kernel: str | None, gpu: str | None, since
 
 
 def _check_match(everything: pl.LazyFrame, chosen: pl.LazyFrame, filters: Mapping[str, str | datetime | None]) -> None:
-    """Check that the filters leave a launch, where there is any.
+    """Check that the filters leave a launch, unless the dataset is empty.
 
     Raises:
         UsageError: no launch matches.
@@ -221,6 +221,6 @@ def _expression(option: str, pattern: str) -> str:
 
 
 def _answer(query: str, kernels: pl.LazyFrame, failures: pl.LazyFrame) -> pl.DataFrame:
-    """Return the rows of a query, in which each label is a column, such as "label.commit"."""
+    """Return the rows of a query. Each label is a column, such as "label.commit"."""
     labels = [label(name).alias(f"label.{name}") for name in label_counts(kernels)["name"]]
     return pl.SQLContext(kernels=kernels.with_columns(labels), failures=failures, eager=True).execute(query)

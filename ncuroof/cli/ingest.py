@@ -73,7 +73,7 @@ def ingest(  # noqa: PLR0913  an argument per option
     if scheduler is not None and (n_workers or are_threads):
         raise click.UsageError("--workers and --threads apply to this machine and exclude --scheduler")
     value_by_label = dict(_label(text, may_be_empty=again) for text in labels)
-    target = _lasting(dataset)
+    target = _dataset_to_write(dataset)
     locations = find_reports(reports)
     outcomes = take_in(
         locations,
@@ -86,11 +86,11 @@ def ingest(  # noqa: PLR0913  an argument per option
     _tell(outcomes, dataset, is_quiet=quiet)
 
 
-def _lasting(location: str) -> Dataset:
-    """Return the dataset at a location.
+def _dataset_to_write(location: str) -> Dataset:
+    """Return the dataset at a location that outlasts the process.
 
     Raises:
-        DatasetError: it would end with this command.
+        DatasetError: the location is in this process's memory.
     """
     found = Dataset.at(location)
     if found.is_in_memory:
@@ -130,13 +130,13 @@ def _tell(outcomes: Sequence[Outcome], dataset: str, *, is_quiet: bool) -> None:
 
 
 def _without_name(outcome: Outcome) -> str:
-    """Return an error's message without the report's name, with which most begin."""
+    """Return an error's message without the report's name, if it begins with that name."""
     name = posixpath.basename(outcome.location)
     return outcome.message.removeprefix(f"{outcome.location}: ").removeprefix(f"{name}: ")
 
 
 def _progress(n_reports: int) -> Callable[[Outcome], None]:
-    """Return a function that reports progress: on a terminal in one line that it overwrites, elsewhere in about ten lines."""
+    """Return a function that prints progress: on a terminal in a single line, elsewhere in about ten lines."""
     counts: Counter[str] = Counter()
     begin = time.monotonic()
     is_terminal = sys.stderr is not None and sys.stderr.isatty()

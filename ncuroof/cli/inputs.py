@@ -1,6 +1,7 @@
-"""Which files a command reads: those named, the reports below a named folder, and standard input, which is read once.
+"""Find the files that a command reads: named files, the reports below named folders, and standard input.
 
-Standard input is copied to a file, as a report is read in parts and twice; the copy goes when the command ends.
+Standard input is copied to a temporary file, because a report is read in parts and twice. The copy is removed when the command
+ends.
 """
 
 from __future__ import annotations
@@ -18,11 +19,11 @@ from ncuroof.ncu.file_names import REPORT_SUFFIXES
 from ncuroof.temporary_files import temporary_folder
 
 _NAME = "standard input"
-"""Of the copy, and so of the report in the output."""
+"""Name of the copy, which the output shows as the name of the report."""
 
 
 def files_of(named: Sequence[Path]) -> list[Path]:
-    """Return the files to read: each that is named, of a folder every report below it, and a copy of standard input for `-`.
+    """Return the files to read: named files, every report below a named folder, and a copy of standard input for `-`.
 
     Raises:
         UsageError: standard input is named twice.
@@ -30,17 +31,17 @@ def files_of(named: Sequence[Path]) -> list[Path]:
         ReportAccessError: standard input is closed, or a terminal.
         ReportEmptyError: standard input is empty.
     """
-    return [file for each in with_standard_input(named) for file in (_below(each) if each.is_dir() else [each])]
+    return [file for each in with_standard_input(named) for file in (_reports_below(each) if each.is_dir() else [each])]
 
 
 def with_standard_input(named: Sequence[Path]) -> list[Path]:
-    """Return the files to read where folders are refused: those named, and a copy of standard input for `-`; see `files_of`."""
+    """Return the named files, with a copy of standard input in place of `-`. See `files_of`, which also accepts folders."""
     if named.count(STANDARD_INPUT) > 1:
-        raise click.UsageError("standard input can be read once: give one -")
+        raise click.UsageError("standard input can be read only once: give a single -")
     return [_copied() if each == STANDARD_INPUT else each for each in named]
 
 
-def _below(folder: Path) -> list[Path]:
+def _reports_below(folder: Path) -> list[Path]:
     found = sorted(path for path in folder.rglob("*") if path.suffix in REPORT_SUFFIXES)
     if not found:
         raise ReportNotFoundError(
@@ -51,7 +52,7 @@ def _below(folder: Path) -> list[Path]:
 
 
 def _copied() -> Path:
-    """Return a copy of standard input, which is removed when the command ends."""
+    """Copy standard input to a file that is removed when the command ends."""
     if sys.stdin is None or sys.stdin.isatty():
         raise ReportAccessError(
             "-: expected a report on standard input, found none",

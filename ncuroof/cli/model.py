@@ -1,6 +1,6 @@
 """`ncuroof model`: a back-of-the-envelope roofline of an operation, before any code is written.
 
-Each operation is a command. Some options are shared by all of them, the others follow from the operation's model.
+Each operation is a command. Some options are common to all operations, the others come from the operation's model.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ncuroof.model.study import sizes_of
 
 _HELP_WIDTH = 76
 _FULL_LINE = 100
-"""A docstring line longer than this continues in the next, indented line; after a shorter one, that is a line of its own."""
+"""A longer docstring line is continued by the indented line after it; after a shorter one, an indented line stands alone."""
 
 DEFAULT_MACHINE = "h100-sxm"
 FORMATS = ("term", "json", "md", "csv", "svg", "html")
@@ -88,7 +88,7 @@ _SIZES_HELP = (
 
 
 def _verbatim(text: str) -> str:
-    """Return paragraphs for click's help: formulas keep their line breaks, and click fills prose to the terminal's width."""
+    """Return paragraphs for click's help: formulas keep their line breaks, prose is filled to the width of the terminal."""
     return "\n\n".join(_formulas(each) if _is_formula(each) else each for each in text.split("\n\n"))
 
 
@@ -144,7 +144,7 @@ def _run(found: Model, outputs: Outputs, given: dict[str, Any]) -> None:
 
 
 def own_options(model: Model) -> list[click.Option]:
-    """Return an option per parameter of a model, except the operation's element type, which is a shared option."""
+    """Return an option per parameter of a model, except --dtype, which all operations have."""
     return [_option(each) for each in model.parameters if each.name != "dtype"]
 
 
@@ -162,7 +162,7 @@ def _option(parameter: Parameter) -> click.Option:
 
 
 def shared_options(run: Callable[[Outputs, dict[str, Any]], None]) -> Callable[..., None]:
-    """Return a command that calls `run`, with the options that all operations share."""
+    """Return a command that calls `run`, with the options that all operations have."""
 
     @click.option(
         "--dtype",

@@ -1,7 +1,7 @@
-"""The cell magic `%%ncuroof` of notebooks: profiles the cell as a script in a process of its own, and shows the answer.
+"""The cell magic `%%ncuroof` of notebooks: profiles the cell as a script in a separate process, and shows the analysis.
 
-It runs `ncuroof profile`, so that options and errors are those of the command. The notebook's own process, which may hold a GPU
-context, stays as it is.
+It runs `ncuroof profile`, so options and errors are those of the command. The process of the notebook, which may hold a GPU
+context, is not affected.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ncuroof.temporary_files import temporary_folder
 
 _SCRIPT = "cell.py"
 _REPORT = "report: "
-"""Start of the lines with which `ncuroof profile` names what it recorded."""
+"""Start of the lines in which `ncuroof profile` names its reports."""
 
 
 def load_ipython_extension(shell: Any) -> None:
@@ -34,7 +34,7 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def profiled(line: str, cell: str) -> Analysis | None:
-    """Profile a cell as a script of its own, which sees none of the notebook's variables.
+    """Profile a cell as a separate script, which does not see the notebook's variables.
 
         %%ncuroof -k gemm
         import torch
@@ -46,7 +46,7 @@ def profiled(line: str, cell: str) -> Analysis | None:
         cell: the script; it imports from the working directory as the notebook does.
 
     Returns:
-        The analysis, which the notebook shows; None where nothing was recorded: the named error is printed instead.
+        The analysis, which the notebook shows; None if nothing was recorded, after an error is printed.
     """
     with temporary_folder() as folder:
         script = folder / _SCRIPT
@@ -54,7 +54,7 @@ def profiled(line: str, cell: str) -> Analysis | None:
         try:
             options = shlex.split(line)
         except ValueError as error:
-            print(f"ncuroof: {line!r} cannot be parted into words: {error}", file=sys.stderr)  # noqa: T201
+            print(f"ncuroof: {line!r} cannot be split into words: {error}", file=sys.stderr)  # noqa: T201
             return None
         words = ["profile", "--record-only", "-o", str(folder), *options, str(script)]
         reports = _run([sys.executable, "-m", "ncuroof", *words])
@@ -62,7 +62,7 @@ def profiled(line: str, cell: str) -> Analysis | None:
 
 
 def _run(command: Iterable[str]) -> list[str]:
-    """Run a command, print what it prints as it comes, and return the reports that it names; an interrupt is passed on to it."""
+    """Run a command, forward its output and interrupts, and return the reports that it names."""
     paths = (os.getcwd(), os.environ.get("PYTHONPATH", ""))  # noqa: PTH109  as text
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, paths))}
     reports = []
@@ -73,7 +73,7 @@ def _run(command: Iterable[str]) -> list[str]:
             try:
                 if not (said := process.stdout.readline()):
                     break
-            except KeyboardInterrupt:  # what was recorded so far is shown
+            except KeyboardInterrupt:  # the command then shows what it has recorded so far
                 process.send_signal(signal.SIGINT)
                 continue
             if said.startswith(_REPORT) and Path(said.removeprefix(_REPORT).rstrip("\n")).is_file():

@@ -1,7 +1,7 @@
-"""Options and types of parameters that several commands share.
+"""Options and parameter types that several commands use.
 
-Types for paths refuse empty ones and keep what pathlib loses: "out/", and "./-" for a file "-". A command does not overwrite its
-own inputs, even with --force.
+Types for paths refuse an empty path, and distinguish what pathlib does not: "out/" from "out", and a file "./-" from "-". A command
+does not overwrite its inputs, even with --force.
 """
 
 from __future__ import annotations
@@ -30,34 +30,36 @@ _FLAGS_AND_HELP = {
 
 _OPPOSED = {"quiet", "verbose"}
 _GIVEN = f"{__name__}.given"
-"""Key of the flags that were given, in what contexts of click share."""
+"""Key of the given flags in the data that click's contexts share."""
 
 STANDARD_OUTPUT = "-"
 STANDARD_INPUT = Path("-")
-"""As a file to read; a file of that name is another path: an absolute one."""
+"""Standard input as a file to read. A file named "-" has an absolute path instead."""
 
 
 def common(*read: str) -> Callable[[Command], Command]:
-    """Add --quiet, --verbose and --no-color, which every command takes, also before its name.
+    """Add --quiet, --verbose and --no-color, which every command accepts, after or before its name.
 
     Args:
-        read: those of `quiet`, `verbose` and `no_color` that the command gets; the others change nothing in it.
+        read: those of `quiet`, `verbose` and `no_color` that the command uses; the others have no effect on it.
     """
 
     def decorated(command: Command) -> Command:
         for name, (flags, text) in _FLAGS_AND_HELP.items():
-            option = click.option(*flags, is_flag=True, help=text, callback=_or_given_before, expose_value=name in read)
+            option = click.option(
+                *flags, is_flag=True, help=text, callback=_given_here_or_before, expose_value=name in read
+            )
             command = option(command)
         return command
 
     return decorated
 
 
-def _or_given_before(ctx: click.Context, parameter: click.Parameter, value: bool) -> bool:
+def _given_here_or_before(ctx: click.Context, parameter: click.Parameter, value: bool) -> bool:
     """Return whether a flag was given here or before the command's name.
 
     Raises:
-        UsageError: both --quiet and --verbose were.
+        UsageError: both --quiet and --verbose were given.
     """
     name = str(parameter.name)
     is_given = value or bool(ctx.find_root().params.get(name))
@@ -69,7 +71,7 @@ def _or_given_before(ctx: click.Context, parameter: click.Parameter, value: bool
 
 
 def say(message: str) -> None:
-    """Print a line on standard error; control characters in it, such as from names in a report, do not reach the terminal."""
+    """Print a line on standard error, with control characters replaced: names from reports are untrusted."""
     echo(printable(message), err=True)
 
 
@@ -79,14 +81,14 @@ def wants_color(*, no_color: bool) -> bool | None:
 
 
 def gpus_begun(_: click.Context, __: click.Parameter, begun: str) -> list[str]:
-    """Return the GPUs whose names start as a word does, for a shell's completion."""
+    """Return the GPUs whose names start with a word, for completion in a shell."""
     from ncuroof.roofline import load_profiles  # noqa: PLC0415  only where a shell asks
 
     return [profile.id for profile in load_profiles() if profile.id.startswith(begun)]
 
 
 def keep_inputs(outputs: Iterable[str | Path | None], inputs: Iterable[Path]) -> None:
-    """Refuse outputs that are inputs: the same file, also through a link, a report's counts, or a file in an input folder.
+    """Refuse outputs that are inputs: the same file, even through a link, the counts of a report, or a file in an input folder.
 
     Raises:
         OutputError: an output is an input; nothing has been written.
@@ -107,23 +109,23 @@ def _is_same_or_within(output: Path, path: Path) -> bool:
         if path.is_dir():
             return output.exists() and path.resolve() in output.resolve().parents
         return output.samefile(path)
-    except (OSError, ValueError):  # one of them does not exist, or cannot be a path
+    except (OSError, ValueError):  # a file does not exist, or is not a valid path
         return False
 
 
 def either(patterns: Sequence[str]) -> str | None:
-    """Return one regular expression for several, of which one has to match; None for none."""
+    """Return a regular expression that matches if any of several does; None if there are none."""
     return patterns[0] if len(patterns) == 1 else "|".join(f"(?:{each})" for each in patterns) or None
 
 
 class FileToRead(click.Path):
-    """A path of a file to read; whether it can be read is found out, and told, by what reads it."""
+    """A path to read. Not checked here; the reader reports errors."""
 
     def __init__(self) -> None:
         super().__init__(readable=False, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path: STANDARD_INPUT for "-", and another one for a file of that name, such as "./-"."""
+        """Return the path: STANDARD_INPUT for "-", and an absolute path for a file of that name, such as "./-"."""
         path = super().convert(_not_empty(self, value, param, ctx), param, ctx)
         return path.absolute() if path == STANDARD_INPUT and str(value) != str(STANDARD_INPUT) else path
 
@@ -177,7 +179,7 @@ def _names_folder(value: Any) -> bool:
 
 
 def _not_empty(kind: click.ParamType[Any], value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-    """Return the value; an empty one, such as an unset variable in quotes, is a usage error: pathlib would read it as "here"."""
+    """Return the value. Refuse an empty one, such as an unset variable in quotes: pathlib would take it for this folder."""
     if str(value) == "":
         kind.fail("expected a path, found an empty one", param, ctx)
     return value

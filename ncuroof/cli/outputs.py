@@ -1,4 +1,4 @@
-"""Where a command's result goes, by one rule for all commands, and how an analysis is shown.
+"""Write the result of a command, by the same rule for all commands, and show an analysis.
 
 A file's suffix sets its format; `--format` sets that of standard output, and of files whose suffix sets none. The result goes to
 standard output if no file is named, and for `-o -`.
@@ -57,7 +57,7 @@ class Outputs:
         return {form for _, form in self.files} | ({self.printed} if self.printed is not None else set())
 
     def check(self, inputs: Iterable[Path]) -> None:
-        """Check, before the work begins, that each output file can be written and is not an input.
+        """Check, before any work, that each output file can be written and is not an input.
 
         Raises:
             OutputError: a file cannot be written, is an input, or was not written by ncuroof.
@@ -126,14 +126,14 @@ def written_as(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., An
         @click.option("--force", is_flag=True, help="Overwrite files that ncuroof did not write.")
         @functools.wraps(command)
         def with_outputs(names: tuple[Path | str, ...], form: str | None, *, force: bool, **given: Any) -> Any:
-            return command(_chosen(names, form, formats, force=force), **given)
+            return command(_outputs_of(names, form, formats, force=force), **given)
 
         return with_outputs
 
     return decorated
 
 
-def _chosen(names: Sequence[Path | str], form: str | None, formats: Sequence[str], *, force: bool) -> Outputs:
+def _outputs_of(names: Sequence[Path | str], form: str | None, formats: Sequence[str], *, force: bool) -> Outputs:
     """Return the outputs that -o and --format ask for.
 
     Raises:
@@ -149,7 +149,7 @@ def _chosen(names: Sequence[Path | str], form: str | None, formats: Sequence[str
     by_default = _TEXT if _TEXT in formats else formats[0]
     if form is not None and not is_printed and form not in {each for _, each in files}:
         raise click.UsageError(
-            f"--format {form} applies to no output: each file's suffix sets another; add -o - for standard output"
+            f"--format {form} applies to no output: the suffix of each file sets its format; add -o - for standard output"
         )
     return Outputs(files, (form or by_default) if is_printed else None, not names and form is None, force)
 
@@ -193,10 +193,10 @@ opened = click.option("--open", "is_opened", is_flag=True, help="Open the page i
 
 
 def page_to_open(outputs: Outputs, by_default: Path | None) -> Path:
-    """Return the page that the command writes, which --open opens.
+    """Return the page that --open opens: the one that the command writes.
 
     Raises:
-        UsageError: it writes none.
+        UsageError: the command writes no page.
     """
     pages = [by_default] if outputs.is_default else [path for path, form in outputs.files if form == _PAGE]
     if not pages or pages[0] is None:
@@ -213,5 +213,5 @@ def open_page(page: Path) -> None:
 
 
 def _has_screen() -> bool:
-    """Return whether a browser can open: where there is no screen, one in characters, which shows nothing of a page, would."""
+    """Return whether there is a screen. Without one, a text browser would open, which cannot show the page."""
     return sys.platform != "linux" or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))

@@ -23,13 +23,13 @@ from ncuroof.cli.options import (
     say,
 )
 from ncuroof.cli.recorded import (
+    expected_page,
     holds_kernel,
-    in_a_place_of_its_own,
     name_recorded,
-    page_to_be,
     plan_lines,
     show_recorded,
     wanted_report,
+    with_claimed_report,
     write_remote_plan,
 )
 from ncuroof.collect.doctor import this_machine
@@ -38,7 +38,14 @@ from ncuroof.collect.preflight import preflight
 from ncuroof.collect.programs import NamedPython, Program, find_program, python_named_in, python_of_scripts
 from ncuroof.collect.recording import Recorder
 from ncuroof.collect.report_paths import free_report, report_named
-from ncuroof.collect.request import Request, checked, parse_cover, parse_steps, refuse_what_is_given, split_words
+from ncuroof.collect.request import (
+    Request,
+    checked,
+    parse_cover,
+    parse_steps,
+    refuse_options_set_by_ncuroof,
+    split_words,
+)
 from ncuroof.enums import capability_text
 from ncuroof.errors import NcuNotFoundError, ProfileRequestError
 from ncuroof.ncu.machine import find_gpus, find_ncu, find_nsys, ncu_version
@@ -46,7 +53,7 @@ from ncuroof.ncu.settings import Settings, Version, load_settings, parse_capabil
 from ncuroof.present.output import page_beside, refuse_foreign
 from ncuroof.sidecars.counts import counts_path
 
-_AS_THEY_ARE = (
+_UNCHANGED = (
     "level", "kernels", "nvtx", "per_shape", "with_collectives", "replay_mode", "clock_control", "cache_control",
     "graph_profiling", "target_processes", "rank_variable", "trace", "force",
 )  # fmt: skip
@@ -58,16 +65,16 @@ def _choice(name: str, *choices: str, text: str) -> Callable[[Command], Command]
     return click.option(name, type=click.Choice(choices), default=choices[0], show_default=True, help=text)
 
 
-_IS_PARTED = f"{__name__}.is_parted"
-"""Key, in click's context, of whether a `--` stands before the program."""
+_HAS_SEPARATOR = f"{__name__}.is_parted"
+"""Key, in click's context, of whether the words contain a `--`."""
 
 
 class _Profile(click.Command):
-    """Remembers whether a `--` parts its own options from the program: click removes it."""
+    """Remembers whether a `--` separates options from the program, because click removes it."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments."""
-        ctx.meta[_IS_PARTED] = "--" in args
+        ctx.meta[_HAS_SEPARATOR] = "--" in args
         return super().parse_args(ctx, args)
 
 
@@ -159,7 +166,7 @@ class _Profile(click.Command):
     "capabilities",
     multiple=True,
     metavar="X.Y",
-    help="Of the GPU to profile on, if it is not in this machine. Repeatable.",
+    help="Compute capability of the GPU to profile on, if it is not in this machine. Repeatable.",
 )
 @click.option(
     "--record-only", is_flag=True, help="Keep the report, without summary and page: for ncuroof report, later."
@@ -184,7 +191,7 @@ def profile(*, words: tuple[str, ...], quiet: bool, verbose: bool, no_color: boo
     ncuroof's own options go before the program. A .py script runs with the current interpreter.
     """  # noqa: D301  click keeps the line breaks of a paragraph that starts with \b
     if not quiet:
-        _remark_misplaced(words)
+        _remark_on_misplaced_options(words)
     recorder = _recorder(words, asked, quiet=quiet)
     plan = STANDARD_OUTPUT if asked["remote_plan"] and asked["dry_run"] else asked["remote_plan"]
     _keep_what_runs(recorder.request, plan)
@@ -196,11 +203,11 @@ def profile(*, words: tuple[str, ...], quiet: bool, verbose: bool, no_color: boo
         _show_plan(recorder, counts_first=recorder.counts_first)
         _print_commands(recorder)
         return 0
-    with in_a_place_of_its_own(recorder, asked["output"]) as placed:
+    with with_claimed_report(recorder, asked["output"]) as placed:
         _show_plan(placed, counts_first=placed.counts_first)
         preflight(placed, this_machine())
         if not asked["record_only"]:
-            refuse_foreign(page_to_be(placed), force=asked["force"])
+            refuse_foreign(expected_page(placed), force=asked["force"])
         recording = placed.record()
         for message in recording.messages if verbose else ():
             say(message)
@@ -209,22 +216,22 @@ def profile(*, words: tuple[str, ...], quiet: bool, verbose: bool, no_color: boo
         return show_recorded(recording, force=asked["force"], quiet=quiet, no_color=no_color)
 
 
-def _remark_misplaced(words: tuple[str, ...]) -> None:
-    """Remark on what is an option of this command but stands behind the program, which gets it; not behind a `--`."""
+def _remark_on_misplaced_options(words: tuple[str, ...]) -> None:
+    """Remark on an option of this command after the program, which therefore goes to the program, unless there is a `--`."""
     context = click.get_current_context()
-    if context.meta.get(_IS_PARTED):
+    if context.meta.get(_HAS_SEPARATOR):
         return
     own = {flag for each in context.command.params for flag in each.opts if flag.startswith("--")}
     found = [word for word in words[1:] if word.partition("=")[0] in own]
     if found and not _is_in_text(found[0].partition("=")[0], words[0]):
         say(
             f"note: {found[0]} goes to {words[0]}: options of ncuroof profile go before the program, "
-            "and a -- before the program says that all that follows is its own"
+            "and a -- before the program says that all following words belong to it"
         )
 
 
 def _is_in_text(option: str, program: str) -> bool:
-    """Return whether a script names an option, which is then its own."""
+    """Return whether the text of a script contains an option, so that the option is likely the script's own."""
     try:
         return option.encode() in Path(program).read_bytes()
     except (OSError, ValueError):
@@ -241,7 +248,7 @@ def _show_plan(recorder: Recorder, *, counts_first: bool) -> None:
 def _keep_what_runs(request: Request, remote_plan: Path | str | None) -> None:
     """Refuse to overwrite the program, files in its arguments, or the trace."""
     written = (request.report, counts_path(request.report), page_beside(request.report))
-    files = [path for path in map(Path, request.words) if os.path.isfile(path)]  # noqa: PTH113  Path.is_file raises for a word that is too long
+    files = [path for path in map(Path, request.words) if os.path.isfile(path)]  # noqa: PTH113  Path.is_file raises if a word is too long
     keep_inputs(written if remote_plan is None else [remote_plan], [*files, *filter(None, [request.trace])])
 
 
@@ -249,7 +256,7 @@ def _recorder(words: tuple[str, ...], asked: dict[str, Any], *, quiet: bool) -> 
     settings = load_settings()
     is_elsewhere = asked["remote_plan"] is not None
     ncu_words, words = split_words(words)
-    refuse_what_is_given(ncu_words, settings.given_by_ncuroof)
+    refuse_options_set_by_ncuroof(ncu_words, settings.given_by_ncuroof)
     program = find_program(
         words,
         settings,
@@ -285,7 +292,7 @@ def _recorder(words: tuple[str, ...], asked: dict[str, Any], *, quiet: bool) -> 
 
 
 def _named_python(given: str | None, *, is_elsewhere: bool) -> NamedPython:
-    """Return what says which Python runs an executable script: what its first line names, or --python; not for another machine."""
+    """Return a function that returns the Python of an executable script: that of its first line, or --python if there is one."""
     if is_elsewhere:
         return lambda _: ()
     if given is None:
@@ -302,9 +309,9 @@ def _request(
     *,
     is_kept: bool,
 ) -> Request:
-    """Return the request; without -o the report is named after the program, with a number if that name is taken.
+    """Return the request. Without -o, the report is named after the program, with a number if the name is taken.
 
-    `is_kept` is true for a script for another machine (--remote-plan): the report's name need not be free on this one.
+    `is_kept` is true for a script for a different machine (--remote-plan): the report's name need not be free on this machine.
 
     Raises:
         ProfileRequestError: -o names no file, or the request contradicts itself or is impossible on another machine.
@@ -316,7 +323,7 @@ def _request(
         raise ProfileRequestError(f"-o: expected a file name, found {str(output)!r}", hint="-o run.ncu-rep")
     if is_kept and asked["cover"] is not None and asked["trace"] is None:
         raise ProfileRequestError(
-            "--cover needs launch counts, and a script for another machine has no counting run",
+            "--cover needs launch counts, and a script for a different machine has no counting run",
             hint="take them from a trace with --trace FILE, choose kernels with --kernel, or use --per-shape instead",
         )
     request = Request(
@@ -333,9 +340,11 @@ def _request(
         cover_frac=None if asked["cover"] is None else parse_cover(asked["cover"]),
         steps=parse_steps(asked["step"], of=asked["step_of"], stops_after=asked["stop_after"]),
         annotates=asked["annotate"],
-        **{name: asked[name] for name in _AS_THEY_ARE},
+        **{name: asked[name] for name in _UNCHANGED},
     )
-    if is_kept and request.trace is None and request.is_unlimited:  # without counts, a script would replay every launch
+    if (
+        is_kept and request.trace is None and request.is_unlimited
+    ):  # without counts, the script would replay every launch
         request = replace(request, per_shape=True)
     return checked(request)
 
@@ -357,10 +366,10 @@ def _capabilities(settings: Settings) -> tuple[int, ...]:
 
 
 def _supported(capability: int, settings: Settings) -> int:
-    """Return a compute capability that the user names, if Nsight Compute supports it.
+    """Return a compute capability given by the user, if Nsight Compute supports it.
 
     Raises:
-        ProfileRequestError: it is older.
+        ProfileRequestError: the compute capability is too old.
     """
     if capability < settings.oldest_capability:
         oldest = capability_text(settings.oldest_capability)

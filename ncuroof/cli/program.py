@@ -1,4 +1,4 @@
-"""The program `ncuroof`: its commands, and the one place where errors become messages and exit codes."""
+"""The program `ncuroof`: its commands, and the only place where errors become messages and exit codes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import click
 
 from ncuroof._version import __version__
 from ncuroof.cli.options import EXIT_INTERRUPTED, common, say
-from ncuroof.cli.streams import ClosedOutput, echo, refuse_where_closed, replace_what_cannot_be_encoded
+from ncuroof.cli.streams import ClosedOutput, echo, refuse_closed_output, replace_what_cannot_be_encoded
 from ncuroof.errors import NcuroofError
 from ncuroof.formatting import printable
 from ncuroof.interrupts import interrupted_by_signals
@@ -27,7 +27,7 @@ _N_OBJECTS_BETWEEN_SEARCHES = 100_000
 _SUMMARY_BY_COMMAND = {
     "profile": "Profile a program with ncu, keep the report, diagnose every kernel.",
     "report": "Read reports, diagnose every kernel, write a summary and a page.",
-    "brief": "Say what matters of a report in at most 4 KB, for programs and prompts.",
+    "brief": "Say what matters in a report in at most 4 KB, for programs and prompts.",
     "compare": "Compare two runs: what changed, by how much, and why; gates for CI.",
     "whatif": "Estimate a run on other GPUs, or a change before you write it.",
     "calibrate": "Measure the bandwidth and FLOP rates that this GPU really reaches.",
@@ -46,14 +46,14 @@ _SUMMARY_BY_COMMAND = {
 _COMMAND_BY_SUFFIX = {
     ".ncu-rep": "report", ".ncu-repz": "report", ".csv": "report", ".log": "report", ".py": "profile",
 }  # fmt: skip
-"""The command that a file is for."""
+"""The command for a file, by suffix."""
 
 _READER_IS_GONE = {errno.EINVAL} if os.name == "nt" else set()
-"""Errors of writing to a pipe without a reader, besides EPIPE: under Windows an invalid argument."""
+"""Errors of writing to a pipe without a reader, besides EPIPE: on Windows, an invalid argument."""
 
 
 class _ReaderGoneError(Exception):
-    """The reader of our output is gone (`| head`); replaces BrokenPipeError, for which click would exit with 1."""
+    """The reader of the output is gone (`| head`). Replaces BrokenPipeError, for which click would exit with 1."""
 
 
 class _Commands(click.Group):
@@ -89,11 +89,11 @@ class _Commands(click.Group):
         """Return the command that the first argument names.
 
         Raises:
-            UsageError: it names none; the message says which command is probably meant.
+            UsageError: the name is not a command; the message suggests one.
         """
         name = args[0]
         if name not in _SUMMARY_BY_COMMAND and not name.startswith("-"):
-            raise click.UsageError(f"no command {printable(name)!r}{_meant(name)}", ctx)
+            raise click.UsageError(f"no command {printable(name)!r}{_suggestion(name)}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
@@ -101,8 +101,8 @@ class _Commands(click.Group):
             formatter.write_dl(list(_SUMMARY_BY_COMMAND.items()))
 
 
-def _meant(name: str) -> str:
-    """Return which command is probably meant instead of a name: one that is written alike, or the one for a file; or nothing."""
+def _suggestion(name: str) -> str:
+    """Return a suggestion for an unknown command: the command for a file, or one with a similar name."""
     suffix = next((each for each in _COMMAND_BY_SUFFIX if name.lower().endswith(each)), None)
     if suffix is not None:
         return f"; did you mean: ncuroof {_COMMAND_BY_SUFFIX[suffix]} {shlex.quote(printable(name))}?"
@@ -110,8 +110,8 @@ def _meant(name: str) -> str:
     return f"; did you mean: ncuroof {near[0]}?" if near else "; ncuroof --help lists them"
 
 
-def _with_option(error: click.NoSuchOption) -> str:
-    """Return the commands that have an option which was given elsewhere, as they are typed; empty where none has it."""
+def _commands_with_option(error: click.NoSuchOption) -> str:
+    """Return the commands that have a misplaced option, as they are typed; "" if none has it."""
     name = error.option_name
     context = click.Context(program)
     commands = [each for each in _SUMMARY_BY_COMMAND if any(name in p.opts for p in _loaded(each).get_params(context))]
@@ -141,7 +141,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     try:
         collect_rarely()
-        refuse_where_closed()
+        refuse_closed_output()
         replace_what_cannot_be_encoded()
         words = None if arguments is None else list(arguments)
         with interrupted_by_signals():
@@ -152,12 +152,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except NcuroofError as error:
         _fail(f"ncuroof: {error}", error.hint, error.exit_code)
     except click.ClickException as error:
-        error.show(sys.stderr)  # in its own encoding, as `echo` prints
-        if isinstance(error, click.NoSuchOption) and (others := _with_option(error)):
+        error.show(sys.stderr)  # in the encoding of standard error, as `echo` does
+        if isinstance(error, click.NoSuchOption) and (others := _commands_with_option(error)):
             say(f"  hint: {error.option_name} is an option of {others}")
         sys.exit(error.exit_code)
     except (KeyboardInterrupt, click.Abort):
-        echo("ncuroof: interrupted", err=True)  # `say` loads modules that may have been interrupted half-loaded
+        echo("ncuroof: interrupted", err=True)  # not `say`: its modules may have been interrupted while loading
         sys.exit(EXIT_INTERRUPTED)
     except (BrokenPipeError, _ReaderGoneError):
         _abandon_output()
@@ -184,7 +184,7 @@ def _fail(message: str, hint: str | None, exit_code: int) -> NoReturn:
 def collect_rarely() -> None:
     """Make garbage collection rare, and skip it at exit.
 
-    What a command builds, tables and texts, lives until its end: the default collections took 0.15 s of the 0.9 s for a report of a
+    What a command builds, tables and texts, lives until its end. The default collections took 0.15 s of the 0.9 s for a report of a
     thousand kernels, and found nothing.
     """
     gc.set_threshold(_N_OBJECTS_BETWEEN_SEARCHES, *gc.get_threshold()[1:])

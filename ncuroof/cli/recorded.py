@@ -1,7 +1,7 @@
-"""What `ncuroof profile` says and writes around a recording.
+"""What `ncuroof profile` prints and writes before and after a recording, or instead of one.
 
-Before it: the names of the report and the page, and the plan in words. In its place: a script for a machine that has only ncu
-(`--remote-plan`). After it: whether a kernel was recorded, and the diagnosis.
+Before a recording: the names of the report and the page, and the plan. After it: whether a kernel was recorded, and the diagnosis.
+Instead of it, with `--remote-plan`: a script for a machine that has only ncu.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _REDACT = (
 )
 
 _SUFFIXES = (".py", ".pyw", ".sh", ".exe")
-"""Suffixes of programs that a report's name drops; anything else after a dot may be a version."""
+"""Suffixes of programs that are left out of a report's name. Anything else after a dot may be a version."""
 
 _END = "NCUROOF_RUNNER_ENDS_HERE"
 _RUNNER_PLACE = '"$runner"'
 
 
 def holds_kernel(report: Path) -> bool:
-    """Return whether a complete kernel is in a report; also where that cannot be told, so that nothing of use is thrown away."""
+    """Return whether a report has a complete kernel; true if that is unknown, so that nothing useful is discarded."""
     from ncuroof.ingest.framing import walk  # noqa: PLC0415  only for a report that ncu did not close
     from ncuroof.ingest.report_files import report_content  # noqa: PLC0415
 
@@ -56,7 +56,7 @@ def show_recorded(recording: Recording, *, force: bool, quiet: bool, no_color: b
     """Show the diagnosis of what was recorded, write the page, and return the exit status.
 
     Raises:
-        NcuroofError: a report cannot be read, or the page not written; after an interrupt, that is only told.
+        NcuroofError: a report cannot be read, or the page cannot be written; after an interrupt, this is only printed.
     """
     try:
         with files_hold_result():
@@ -69,12 +69,12 @@ def show_recorded(recording: Recording, *, force: bool, quiet: bool, no_color: b
 
 
 def name_recorded(recording: Recording, *, quiet: bool) -> int:
-    """Name the reports, without a diagnosis, and return the exit status."""
+    """Print the names of the reports, without a diagnosis, and return the exit status."""
     if recording.trouble and not quiet:
         say(f"warning: some kernels were not recorded: {recording.trouble}")
     for report in recording.reports:
         echo(f"report: {report}")
-    _tell_after(recording, quiet=quiet)
+    _show_notes(recording, quiet=quiet)
     return EXIT_INTERRUPTED if recording.is_interrupted else recording.exit_status
 
 
@@ -92,10 +92,10 @@ def _show(recording: Recording, *, force: bool, quiet: bool, no_color: bool) -> 
     for report in recording.reports:
         echo(f"report: {report}")
     write_page(analysis, page_beside(recording.reports[0]), of=recording.reports[0], force=force)
-    _tell_after(recording, quiet=quiet)
+    _show_notes(recording, quiet=quiet)
 
 
-def _tell_after(recording: Recording, *, quiet: bool) -> None:
+def _show_notes(recording: Recording, *, quiet: bool) -> None:
     if quiet:
         return
     if recording.shortfall:
@@ -106,10 +106,10 @@ def _tell_after(recording: Recording, *, quiet: bool) -> None:
 
 
 def plan_lines(recorder: Recorder, *, counts_first: bool) -> list[str]:
-    """Return a few lines that say what is going to be recorded, and how.
+    """Return lines that say what will be recorded, and how.
 
     Args:
-        recorder: of the request.
+        recorder: the recorder of the request.
         counts_first: whether a counting run comes first.
     """
     plan, request = recorder.plan, recorder.request
@@ -122,14 +122,17 @@ def plan_lines(recorder: Recorder, *, counts_first: bool) -> list[str]:
     ]
     if plan.passes is not None and (request.sections or request.metrics):
         lines[0] += "; more for the added sections and counters"
+    clocks = "not locked" if request.clock_control == "none" else f"locked to {request.clock_control}"
+    caches = "flushed before each pass" if request.cache_control == "all" else "not flushed"
     lines.append(
-        f"  {_clocks(request.clock_control)} · {_caches(request.cache_control)} · {request.replay_mode} replay · "
+        f"  clocks {clocks} · caches {caches} · {request.replay_mode} replay · "
         f"report {request.report}{' per rank' if recorder.program.rank_variable else ''}"
     )
     if counts_first:
         how_once = "; --no-per-shape skips the counting run and records every launch"
+        with_what = " with Nsight Systems" if recorder.program.script is None else ""
         lines.append(
-            f"  the program runs twice: first to count its launches{_counted_by(recorder)}, then under ncu"
+            f"  the program runs twice: first to count its launches{with_what}, then under ncu"
             f"{'' if recorder.counting_run.is_needed else how_once}"
         )
     if request.leaves_collectives_out:
@@ -137,10 +140,6 @@ def plan_lines(recorder: Recorder, *, counts_first: bool) -> list[str]:
             "  NCCL and NVSHMEM kernels are skipped: replayed alone, they would wait for the other GPUs forever"
         )
     return lines
-
-
-def _counted_by(recorder: Recorder) -> str:
-    return "" if recorder.program.script is not None else " with Nsight Systems"
 
 
 def _passes(passes: tuple[int, int] | None, *, is_gpu_known: bool) -> str:
@@ -158,16 +157,6 @@ def _replays(recorder: Recorder) -> str:
     return f", at most {count * passes[1]} replays"
 
 
-def _clocks(clock_control: str) -> str:
-    return {"none": "clocks not locked", "base": "clocks locked to base", "boost": "clocks locked to boost"}[
-        clock_control
-    ]
-
-
-def _caches(cache_control: str) -> str:
-    return "caches flushed before each pass" if cache_control == "all" else "caches not flushed"
-
-
 def wanted_report(output: Path | None, program: Program) -> Path | None:
     """Return the report's path, named after the program, here or in the folder `output`; None if `output` names the report."""
     if output is not None and not output.is_dir():
@@ -180,11 +169,11 @@ def wanted_report(output: Path | None, program: Program) -> Path | None:
 
 
 @contextlib.contextmanager
-def in_a_place_of_its_own(recorder: Recorder, output: Path | None) -> Iterator[Recorder]:
-    """Yield the recorder with a report's name that this run has claimed; if another run was faster, take the next free name.
+def with_claimed_report(recorder: Recorder, output: Path | None) -> Iterator[Recorder]:
+    """Claim the name of the report, and yield the recorder with it. If another run holds the name, take the next free one.
 
     Raises:
-        OutputError: the user chose the name, or --force, and another run has claimed it.
+        OutputError: another run holds the name, and the user chose the name or --force.
     """
     request = recorder.request
     wanted = wanted_report(output, recorder.program)
@@ -200,8 +189,8 @@ def in_a_place_of_its_own(recorder: Recorder, output: Path | None) -> Iterator[R
         yield replace(recorder, request=request)
 
 
-def page_to_be(recorder: Recorder) -> Path:
-    """Return the path of the page; with ranks, the usual one, that of rank 0."""
+def expected_page(recorder: Recorder) -> Path:
+    """Return the path of the page; with ranks, that of rank 0."""
     report = recorder.request.report
     return report.with_suffix(".rank0.html" if recorder.program.rank_variable else ".html")
 
@@ -209,7 +198,7 @@ def page_to_be(recorder: Recorder) -> Path:
 def write_remote_plan(recorder: Recorder, target: Path | str, *, is_gpu_known: bool) -> None:
     """Write the script to a file or STANDARD_OUTPUT.
 
-    If the GPU is not known, the script chooses the counters by asking nvidia-smi.
+    If the GPU is unknown, the script asks nvidia-smi for it and chooses the counters accordingly.
     """
     request, settings = recorder.request, recorder.settings
     selection = recorder.select(recorder.traced())
@@ -237,7 +226,7 @@ def write_remote_plan(recorder: Recorder, target: Path | str, *, is_gpu_known: b
 
 
 def _environment(recorder: Recorder) -> list[str]:
-    """Return an `env` command that sets the variables that the launcher may not set; empty if it sets all of them."""
+    """Return an `env` command for the variables that the launcher does not set; empty if it sets all of them."""
     variables = [f"{name}={value}" for name, value in recorder.program.environment.items()]
     return ["env", *variables] if variables else []
 
@@ -271,7 +260,7 @@ def remote_script(
         runner_sources: source text of the runner's files by name, the runner first; embedded if the command needs the runner.
         reports: the reports that the command writes, as a shell pattern.
     """
-    place, ncus_place = _place_of(collection, command), command.index(ncu)
+    place, ncus_place = _index_of(collection, command), command.index(ncu)
     before = ['"$ncu"' if number == ncus_place else shlex.quote(word) for number, word in enumerate(command[:place])]
     after = [_RUNNER_PLACE if word == runner else shlex.quote(word) for word in command[place + len(collection) :]]
     words = [*before, '"$@"', *after]
@@ -281,8 +270,8 @@ def remote_script(
         "set -eu",
         "ncu=${NCUROOF_NCU:-ncu}",
         'command -v "$ncu" >/dev/null || { echo "ncu not found: put it on PATH, or set NCUROOF_NCU to its path" >&2; exit 1; }',
-        *_choice(collection, collection_by_capability),
-        *(_carried(runner_sources) if _RUNNER_PLACE in words else []),
+        *_set_arguments(collection, collection_by_capability),
+        *(_embedded_files(runner_sources) if _RUNNER_PLACE in words else []),
         "status=0",
         f"{' '.join(words)} || status=$?",
         f"echo {shlex.quote(f'next, on a machine with ncuroof: ncuroof report {reports}')} >&2",
@@ -291,11 +280,11 @@ def remote_script(
     return "\n".join([*lines, ""])
 
 
-def _place_of(part: Sequence[str], whole: Sequence[str]) -> int:
+def _index_of(part: Sequence[str], whole: Sequence[str]) -> int:
     return next(place for place in range(len(whole)) if list(whole[place : place + len(part)]) == list(part))
 
 
-def _choice(collection: Sequence[str], by_capability: Mapping[str, Sequence[str]]) -> list[str]:
+def _set_arguments(collection: Sequence[str], by_capability: Mapping[str, Sequence[str]]) -> list[str]:
     """Return shell lines that set the positional parameters to the options for the GPU that the script finds."""
     if not by_capability:
         return [f"set -- {shlex.join(collection)}"]
@@ -308,7 +297,7 @@ def _choice(collection: Sequence[str], by_capability: Mapping[str, Sequence[str]
     ]
 
 
-def _carried(sources: Mapping[str, str]) -> list[str]:
+def _embedded_files(sources: Mapping[str, str]) -> list[str]:
     lines = ["folder=$(mktemp -d)", "trap 'rm -rf \"$folder\"' EXIT", f"runner=$folder/{next(iter(sources))}"]
     for name, source in sources.items():
         lines += [f"cat >\"$folder/{name}\" <<'{_END}'", source.rstrip("\n"), _END]

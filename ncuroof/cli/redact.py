@@ -62,10 +62,10 @@ def redact(
 
 
 def _refuse_existing(target: Path, *, force: bool) -> None:
-    """Refuse to overwrite any file, also one that ncuroof wrote: a report is never the next version of a page or table.
+    """Refuse to overwrite any file, even one that ncuroof wrote: a report never replaces a page or a table.
 
     Raises:
-        OutputError: there is a file that is not empty, and --force is not given.
+        OutputError: the file exists and is not empty, and --force is not given.
     """
     if not force and target.is_file() and target.stat().st_size:
         raise OutputError(f"{target}: already exists", hint="choose another name, or add --force")

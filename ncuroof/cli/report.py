@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 
 FORMATS = ("html", "json", "md", "csv", "parquet", "term", "sarif")
 READERS = ("auto", "native", "nvidia")
-"""Those of `ncuroof.present` and `ncuroof.ingest`, which load polars: --help does not need it."""
+"""Names of `ncuroof.present` and `ncuroof.ingest`, repeated because their imports load polars, which --help does not need."""
 
 _N_KERNELS = 10
-"""Kernels in the table where --kernels does not say how many."""
+"""Number of kernels in the table if --kernels is given without a number."""
 _ALL = "all"
 
 
 class _Report(click.Command):
-    """Takes --kernels with and without a number: what follows it is its value only if it is one."""
+    """Accepts --kernels with and without a number: the word after it is its value only if that word is a number."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments, with the number that --kernels stands for without one."""
+        """Parse the arguments, with the default number added to --kernels if it has none."""
         end = args.index("--") if "--" in args else len(args)
         followers = [*args[1:], ""][: len(args)]
         with_number = [
@@ -77,7 +77,7 @@ class _Count(click.ParamType[Any]):
     multiple=True,
     metavar="NUMBER|REGEX",
     help="Show the kernel with this number in the table of --kernels, or kernels whose demangled name matches anywhere. "
-    "Repeatable. Of a single one, show its place on the roofline.",
+    "Repeatable. A single kernel is also shown on its roofline.",
 )
 @click.option(
     "--kernels",
@@ -148,8 +148,8 @@ def report(  # noqa: PLR0913  an argument per option
     """Read REPORTS, diagnose every kernel, and write the results.
 
     REPORTS are .ncu-rep files, what ncu prints of them (--page raw --csv, or a log), folders for every report below them, or - for
-    standard input. Without options: the answer on the terminal (-v: all of it, with every detail), and an HTML page beside the
-    first report. With -k, --nvtx or --launch-…: the same of some launches, each judged as in the whole run.
+    standard input. Without options: a summary on the terminal (-v: with every detail), and an HTML page beside the
+    first report. With -k, --nvtx or --launch-…: the same for some launches, each judged as in the whole run.
     """
     require_existing(reports)
     from ncuroof import read  # noqa: PLC0415  loads polars, which --help and usage errors do not need
@@ -177,9 +177,9 @@ def report(  # noqa: PLR0913  an argument per option
     if not quiet:
         warn(found, analysis)
         _warn_of_unused(calibrations, measured, analysis.measurements.devices)
-        _warn_of_no_place(analysis, outputs)
+        _warn_without_lines(analysis, outputs)
     if verbose:
-        _tell_reading(found, analysis)
+        _say_what_was_read(found, analysis)
     show = partial(_show, analysis, view, no_color=no_color, is_chart=is_chart)
     if outputs.is_default:
         with files_hold_result():
@@ -195,17 +195,17 @@ def report(  # noqa: PLR0913  an argument per option
 
 
 def _check(outputs: Outputs, page: Path | None, inputs: Sequence[Path]) -> None:
-    """Check that no output is an input, and that files that are named can be written; the page comes after the summary."""
+    """Check that no output is an input, and that named files can be written. The page is checked when it is written."""
     outputs.check(inputs)
     keep_inputs([page] if outputs.is_default else [], inputs)
 
 
-def _warn_of_no_place(analysis: Analysis, outputs: Outputs) -> None:
+def _warn_without_lines(analysis: Analysis, outputs: Outputs) -> None:
     if "sarif" in outputs.forms and analysis.measurements.lines.is_empty():
-        say("warning: no source line is known, so that the SARIF log is empty: record with ncuroof profile --lines")
+        say("warning: no source line is known, so the SARIF log is empty: record with ncuroof profile --lines")
 
 
-def _tell_reading(found: Reports, analysis: Analysis) -> None:
+def _say_what_was_read(found: Reports, analysis: Analysis) -> None:
     for line in (f"{raw.file}: {remark}" for raw in found.raw for remark in raw.remarks):
         say(line)
     kernels, reports_read = counted(analysis.summary.n_kernels, "kernel"), counted(len(found.raw), "report")
@@ -213,7 +213,7 @@ def _tell_reading(found: Reports, analysis: Analysis) -> None:
 
 
 def _show(analysis: Analysis, view: View, *, no_color: bool, is_chart: bool) -> None:
-    """Print the summary; where a chart is asked for, that in its place, and a table that is asked for below it."""
+    """Print the summary; or, if asked for, the chart instead, with the table below it."""
     if is_chart:
         from ncuroof.present.charts.characters import print_chart  # noqa: PLC0415  most runs show no chart
 
@@ -225,13 +225,13 @@ def _show(analysis: Analysis, view: View, *, no_color: bool, is_chart: bool) -> 
 
 
 def numbered(chosen: Sequence[str], analysis: Analysis) -> list[str | int] | None:
-    """Return what -k chose: the number of a launch for digits that are one, else the expression; None where nothing was chosen."""
+    """Return the choices of -k: an integer for digits that number a launch, else the expression; None without choices."""
     launches = set(analysis.measurements.kernels["id"])
     return [int(each) if each.isdecimal() and int(each) in launches else each for each in chosen] or None
 
 
 def _warn_of_unused(paths: Sequence[Path], calibrations: Sequence[Calibration], devices: pl.DataFrame) -> None:
-    """Warn about calibrations whose roofs are not used: those of GPUs in no report, and further ones of the same GPU."""
+    """Warn about calibrations that are not used: their GPU is in no report, or an earlier file is of the same GPU."""
     from ncuroof.roofline.roof_shares import by_device  # noqa: PLC0415  as above
 
     used = [each for each in by_device(calibrations, devices).values() if each is not None]

@@ -1,7 +1,7 @@
-"""Standard output and standard error, whatever is at their other end.
+"""Handle standard output and standard error in unusual states.
 
-Standard output may be closed (`>&-`), a terminal that is asked to show something binary, or lack characters of the text; similar
-ASCII then replaces these. Standard error shows the progress of reading if it is a terminal.
+Standard output may be closed (`>&-`), or a terminal that is to show binary data, or have an encoding that lacks characters of the
+text, which are replaced by similar ASCII. Standard error shows the progress of reading if it is a terminal.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ _WIDTH = len("reading: 100 %")
 
 
 class ClosedOutput(io.TextIOBase):
-    """Stands for a closed standard output, and refuses the first word, which would else be lost unnoticed."""
+    """Replaces a closed standard output, and raises an error on the first write, which would be lost silently otherwise."""
 
     encoding = "utf-8"
     errors = "strict"
     may_be_lost = False
 
     def write(self, text: Any) -> int:
-        """Refuse to print, or lose what a file holds as well.
+        """Raise an error, or discard the text if a file holds the result, too.
 
         Raises:
-            OutputError: no file holds it.
+            OutputError: no file holds the result.
         """
         if self.may_be_lost:
             return len(text)
@@ -58,14 +58,14 @@ class ClosedOutput(io.TextIOBase):
 
     @property
     def buffer(self) -> ClosedOutput:
-        """The stream for bytes: this one, which takes none either."""
+        """The stream for bytes, which behaves the same."""
         return self
 
 
-def refuse_where_closed() -> None:
-    """Make whatever prints raise an `OutputError` if standard output is closed, which Python tells by None.
+def refuse_closed_output() -> None:
+    """Make every print raise an `OutputError` if standard output is closed, that is, if Python set it to None.
 
-    Its descriptor is kept from files, into which a program that is profiled would else print.
+    Descriptor 1 is reserved. Otherwise the next opened file would get it, and a profiled program would print into that file.
     """
     if sys.stdout is not None:
         return
@@ -79,7 +79,7 @@ def refuse_where_closed() -> None:
 
 @contextlib.contextmanager
 def files_hold_result() -> Iterator[None]:
-    """Let a closed standard output lose what is printed in this block: files hold the result."""
+    """Discard what is printed in this block if standard output is closed, because files hold the result."""
     output = sys.stdout
     if isinstance(output, ClosedOutput):
         output.may_be_lost = True
@@ -91,7 +91,7 @@ def files_hold_result() -> Iterator[None]:
 
 
 def check_standard_output(binary: str | None, *, hint: str) -> None:
-    """Refuse, before there is a result, to print to a closed standard output, or a binary result to a terminal.
+    """Check, before any work, that standard output is open, and not a terminal if the result is binary.
 
     Args:
         binary: name of the result if it is binary, else None.
@@ -122,7 +122,7 @@ def replace_what_cannot_be_encoded() -> None:
 def echo(message: str | bytes, *, nl: bool = True, err: bool = False) -> None:
     """Print on standard output, or on standard error, in the stream's own encoding.
 
-    Where that is ASCII, `click.echo` would choose UTF-8, of which such a terminal shows most characters as several wrong ones.
+    `click.echo` alone would choose UTF-8 in place of ASCII, and an ASCII terminal would show several wrong characters for each.
     """
     click.echo(message, file=sys.stderr if err else sys.stdout, nl=nl, err=err)
 
@@ -130,10 +130,10 @@ def echo(message: str | bytes, *, nl: bool = True, err: bool = False) -> None:
 def _plain(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return "".join(map(_alike, error.object[error.start : error.end])), error.end
+    return "".join(map(_similar_ascii, error.object[error.start : error.end])), error.end
 
 
-def _alike(character: str) -> str:
+def _similar_ascii(character: str) -> str:
     """Return the ASCII character to print instead: "e" for "é", "?" if nothing resembles it."""
     if character in _PLAIN_BY_CHARACTER:
         return _PLAIN_BY_CHARACTER[character]
@@ -142,7 +142,7 @@ def _alike(character: str) -> str:
 
 @contextlib.contextmanager
 def reading_progress(*, quiet: bool) -> Iterator[Callable[[float], None]]:
-    """Yield a function to call with the share read so far, from 0 to 1; it updates a line on the terminal, if there is one."""
+    """Yield a function that shows the share read so far, from 0 to 1, in a line on the terminal, if there is one."""
     if quiet or sys.stderr is None or not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -159,4 +159,6 @@ def reading_progress(*, quiet: bool) -> Iterator[Callable[[float], None]]:
         yield tell
     finally:
         if is_drawn:
-            echo(f"\r{'':{_WIDTH}}\r", nl=False, err=True)  # no escape: not every terminal knows one that clears a line
+            echo(
+                f"\r{'':{_WIDTH}}\r", nl=False, err=True
+            )  # no escape sequence: not every terminal has one that clears a line

@@ -63,16 +63,16 @@ def whatif(
     fusions: tuple[str, ...],
     quiet: bool,
 ) -> None:
-    """Estimate how long the kernels of REPORT take on other GPUs, or after changes: expected time and range.
+    """Estimate how long the kernels of REPORT take on different GPUs, or after changes: expected time and range.
 
     Without --gpu, changes are tried on the GPU of the report. The name "same" means that GPU: same@1.98GHz is the same GPU at
-    another SM clock.
+    a different SM clock.
     """
     if not (gpus or changes or fusions):
         raise click.UsageError("nothing to try: give a --gpu, a --change or two kernels to --fuse")
     if only is not None and not changes:
         raise click.UsageError("--only restricts --change to some kernels: give a --change as well")
-    parse_targets(gpus), parse_changes(changes)  # what is malformed is told before a long report is read
+    parse_targets(gpus), parse_changes(changes)  # report malformed words before reading a long report
     files = files_of(reports)
     outputs.check(files)
     found = read(files)

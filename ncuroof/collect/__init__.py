@@ -1,1 +1,1 @@
-"""From a program to a report: decide what to ask ncu for, run it, and explain failures."""
+"""Record a report of a program: decide what ncu is to collect, run ncu, and explain its failures."""

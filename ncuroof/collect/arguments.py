@@ -1,4 +1,4 @@
-"""Builds ncu's command line as a plain list, from values alone."""
+"""Build ncu's command line, as a list of words, from values only."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Selection:
     Attributes:
         functions: exact function names of the kernels; empty: all kernels.
         per_shape: record only one launch, or --launch-count launches, per kernel and launch shape.
-        n_launches: number of launches to record; None where not known.
+        n_launches: number of launches to record; None if unknown.
         by_mangled_names: ncu distinguishes kernels by mangled name. By default it uses the function name, under which all
             instantiations of a template are the same kernel: of 88 kernels and shapes in a step of examples/train_transformer.py it
-            recorded 69 (ncu 2025.3.1 on an H100). By mangled names it recorded 88, by demangled ones 95 launches of 87 kernels.
+            recorded 69 (ncu 2025.3.1 on an H100). By mangled names it recorded 88, by demangled names 95 launches of 87 kernels.
     """
 
     functions: tuple[str, ...] = ()
@@ -75,12 +75,12 @@ def ncu_command(  # noqa: PLR0913  the command is made of all of these
     Args:
         request: what the user asks for.
         plan: what to collect.
-        program: what to run; already inside the runner where that is needed.
-        settings: of profiles/collect.toml.
+        program: what to run; already inside the runner if it is needed.
+        settings: the settings of profiles/collect.toml.
         ncu: path of ncu.
         selection: launches to record, chosen from the counts; None without counts.
         log: file for ncu's messages, which keeps them out of the program's output.
-        ncu_version: empty where not known.
+        ncu_version: version of ncu; empty if unknown.
 
     Raises:
         ProfileRequestError: this ncu lacks a required option.
@@ -109,21 +109,21 @@ def kernel_pattern(request: Request, selection: Selection, settings: Settings) -
     """
     excluded = f"(?!.*(?:{settings.collectives}))" if request.leaves_collectives_out else ""
     if selection.functions:
-        named = _in_mangled if selection.by_mangled_names else _are_names
+        named = _in_mangled_names if selection.by_mangled_names else _as_whole_names
         return f"^{excluded}{named(selection.functions)}"
     if request.kernels:
         return f"^{excluded}.*(?:{'|'.join(map(_with_flags_inside, request.kernels))})"
     return f"^{excluded}" if excluded else None
 
 
-def _are_names(functions: Sequence[str]) -> str:
+def _as_whole_names(functions: Sequence[str]) -> str:
     return f"(?:{_any_of(functions)})$"
 
 
-def _in_mangled(functions: Sequence[str]) -> str:
+def _in_mangled_names(functions: Sequence[str]) -> str:
     """Return a pattern that finds functions in mangled names (`_ZN2at6native4copyILi4EfEEviT0_`, after their length) or as C names.
 
-    It may match other kernels too: where the function is a template argument, or where another length ends in the same digits
+    It may also match further kernels: if the function is a template argument, or if a different length ends in the same digits
     (`14copykernel_v2x`).
     """
     lengths = (f"{len(name)}{name}" for name in functions)
@@ -204,7 +204,7 @@ def _literal(name: str) -> str:
 
 
 def files_of_ranks(name: str, suffix: str, exists: Sequence[Path]) -> dict[int | None, Path]:
-    """Return, by rank, those of the files that are named as `of_rank` has them."""
+    """Return, by rank, the files whose names `of_rank` produced."""
     pattern = re.compile(re.escape(name) + r"\.rank(\d+)" + re.escape(suffix))
     by_rank = {int(match[1]): path for path in exists if (match := pattern.fullmatch(path.name))}
     return {rank: by_rank[rank] for rank in sorted(by_rank)}

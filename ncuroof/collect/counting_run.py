@@ -1,7 +1,7 @@
-"""The counting run: the program once without ncu, under a profiler that counts its launches.
+"""The counting run: run the program once without ncu, under a profiler that counts its launches.
 
-PyTorch's profiler counts those of Python scripts, Nsight Systems those of other programs; its closing messages are removed from the
-program's output.
+PyTorch's profiler counts the launches of Python scripts, Nsight Systems those of all other programs. The closing messages of Nsight
+Systems are removed from the program's output.
 """
 
 from __future__ import annotations
@@ -67,13 +67,13 @@ _GRACE_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class CountingRun:
-    """Counts the launches of a Python script with PyTorch's profiler, and those of other programs with Nsight Systems.
+    """Counts the launches of a Python script with PyTorch's profiler, those of any other program with Nsight Systems.
 
     Attributes:
         request: what the user asks for.
         program: what to run, not yet inside the runner.
         settings: of profiles/collect.toml.
-        nsys: path of Nsight Systems; None where it is not installed.
+        nsys: path of Nsight Systems; None if it is not installed.
         say: prints a line on standard error.
     """
 
@@ -90,7 +90,7 @@ class CountingRun:
 
     @property
     def is_needed(self) -> bool:
-        """Whether the user asks for something that needs counts: --cover, or --per-shape where counting is possible."""
+        """Whether an option needs counts: --cover, or --per-shape if counting is possible."""
         return self.request.cover_frac is not None or (bool(self.request.per_shape) and self.is_possible)
 
     @property
@@ -108,7 +108,7 @@ class CountingRun:
     def count(self) -> dict[int | None, Counts]:
         """Run the program and return how often each kernel ran, by rank; a program without ranks has the key None.
 
-        Empty where the profiler saw no kernel and no option needs counts.
+        The result is empty if the profiler saw no kernel and no option needs counts.
 
         Raises:
             ProfileRequestError: no profiler here can count the program's launches.
@@ -126,14 +126,14 @@ class CountingRun:
         # Only with both --annotate and --step, as tracing costs the host a microsecond or two per operator.
         tells_operators = self.request.annotates and self.request.steps is not None
         asked = [*step_words(self.request.steps), *(["--operators"] if tells_operators else [])]
-        trace, journal = (f"{self._named(folder, stem)}{suffix}" for stem, suffix in (_TORCH_TRACE, _JOURNAL))
+        trace, journal = (f"{self._file_name(folder, stem)}{suffix}" for stem, suffix in (_TORCH_TRACE, _JOURNAL))
         program = self.program.inside([str(RUNNER), *asked, "--count", trace, "--status", journal, "--"])
         return [*program.launcher, *program.words]
 
     def _torch_counts(self, words: Sequence[str], folder: Path) -> dict[int | None, Counts]:
         exit_status = run_to_end(words, self.program.environment)
-        traces = self._left(folder, *_TORCH_TRACE)
-        journals = {rank: read_status(path) for rank, path in self._left(folder, *_JOURNAL).items()}
+        traces = self._trace_files(folder, *_TORCH_TRACE)
+        journals = {rank: read_status(path) for rank, path in self._trace_files(folder, *_JOURNAL).items()}
         refusal = refused(journals.values())
         if refusal is not None:
             raise ProfilingError(refusal, hint=OTHER_STEPS)
@@ -164,9 +164,9 @@ class CountingRun:
             self.say(f"warning: the program exited with status {exit_status}")
 
     def _without_torch(self, folder: Path, why: str) -> dict[int | None, Counts]:
-        """Count with Nsight Systems where PyTorch's profiler cannot; give up where nsys is missing or steps are wanted."""
+        """Count with Nsight Systems if PyTorch's profiler cannot; give up if nsys is missing or steps are wanted."""
         if self.nsys is None or self.request.steps is not None:
-            self._tell_nothing(why)
+            self._say_nothing_counted(why)
             return {}
         return self._nsys_counts(self._under_nsys(folder), folder)
 
@@ -177,7 +177,7 @@ class CountingRun:
                 f"reading a trace of {size_bytes / 1e6:.0f} MB, which takes time and about five times as much memory: "
                 "--step N or --step N:M counts only part of the run"
             )
-        with _of_counting_run():
+        with _errors_of_counting_run():
             timeline = timeline_of(trace_events(trace))
         wanted = self.request.steps
         steps = None if wanted is None else counted_steps(wanted, journal)
@@ -195,15 +195,15 @@ class CountingRun:
                 "which counts other programs, was not found",
                 hint=f"install Nsight Systems and put nsys on PATH; or {_NOT_COUNTED_HINT}",
             )
-        output = f"--output={self._named(folder, _NSYS_TRACE[0])}"
+        output = f"--output={self._file_name(folder, _NSYS_TRACE[0])}"
         return [*self.program.launcher, str(self.nsys), *self.settings.nsys_options, output, *self.program.words]
 
     def _nsys_counts(self, words: Sequence[str], folder: Path) -> dict[int | None, Counts]:
         has_ranks = self.program.rank_variable is not None
         exit_status = run_to_end(words, self.program.environment) if has_ranks else run_nsys(words)
-        databases = self._left(folder, *_NSYS_TRACE)
+        databases = self._trace_files(folder, *_NSYS_TRACE)
         if not databases:
-            self._tell_nothing(f"nsys exited with status {exit_status} and left no trace")
+            self._say_nothing_counted(f"nsys exited with status {exit_status} and left no trace")
             return {}
         found = {rank: self._count_nsys_trace(database) for rank, database in databases.items()}
         counted = self._with_kernels(found, "nsys saw no kernel on a GPU", exit_status)
@@ -211,16 +211,16 @@ class CountingRun:
         return counted
 
     def _count_nsys_trace(self, database: Path) -> Counts:
-        with _of_counting_run():
+        with _errors_of_counting_run():
             timeline = read_nsys_trace(database, waiting_calls=self.settings.waiting_calls)
         return counts_of(timeline, self.settings, source="nsys")
 
     # ---- files and counts of either
 
-    def _named(self, folder: Path, stem: str) -> str:
+    def _file_name(self, folder: Path, stem: str) -> str:
         return of_rank(str(folder / stem), self.program.rank_variable)
 
-    def _left(self, folder: Path, stem: str, suffix: str) -> dict[int | None, Path]:
+    def _trace_files(self, folder: Path, stem: str, suffix: str) -> dict[int | None, Path]:
         """Return the files with this stem and suffix that the run left, by rank."""
         if self.program.rank_variable is not None:
             return files_of_ranks(stem, suffix, list(folder.iterdir()))
@@ -234,10 +234,10 @@ class CountingRun:
         if not counted and exit_status:
             raise _failed(exit_status)
         if not counted:
-            self._tell_nothing(without)
+            self._say_nothing_counted(without)
         return counted
 
-    def _tell_nothing(self, found: str) -> None:
+    def _say_nothing_counted(self, found: str) -> None:
         """Say that nothing was counted, and that every launch is recorded instead.
 
         Raises:
@@ -261,7 +261,7 @@ def _failed(exit_status: int) -> ProfilingError:
 
 
 @contextmanager
-def _of_counting_run() -> Iterator[None]:
+def _errors_of_counting_run() -> Iterator[None]:
     """Add to the error of an unreadable trace that it is the counting run's, and a hint."""
     try:
         yield
@@ -284,10 +284,10 @@ def run_to_end(words: Sequence[str], environment: Mapping[str, str]) -> int:
 
     Args:
         words: the command.
-        environment: variables to set where our environment lacks them.
+        environment: variables to set if the environment lacks them.
 
     Raises:
-        NcuNotFoundError: it cannot be run.
+        NcuNotFoundError: the command cannot be run.
     """
     with _running(words, environment) as process:
         return process.wait()
@@ -347,14 +347,14 @@ def _relay(source: int) -> None:
             while os.read(source, _CHUNK):
                 pass
             return
-        begin = _may_begin(held)
+        begin = _start_of_closing_message(held)
         write_all(_STDOUT, held[:begin])
         held = held[begin:]
     write_all(_STDOUT, held)
 
 
-def _may_begin(output: bytes) -> int:
-    """Return where nsys's closing message may have begun, its rest still to come; the end of the output if nowhere."""
+def _start_of_closing_message(output: bytes) -> int:
+    """Return where a still incomplete closing message of nsys may begin; the end of the output if nowhere."""
     last_line = output.rfind(b"\n") + 1
     for letter in re.finditer(_BEGIN[:1], output[last_line:]):
         rest = output[last_line + letter.start() :]

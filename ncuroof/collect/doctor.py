@@ -1,4 +1,4 @@
-"""Checks whether this machine can profile; each check says what was found and how to fix it.
+"""Check whether this machine can profile; each check says what was found and how to fix it.
 
 Missing software comes with the one command that installs it on this distribution. Sources: conda-forge/nsight-compute-feedstock,
 which links ncu into the environment's bin; NVIDIA's CUDA installation guide for zypper; packages.debian.org (nvidia-driver) and
@@ -64,7 +64,7 @@ _NCU = {
     "suse": f"sudo zypper install cuda-toolkit ({_OF_NVIDIA})",
     "arch": "sudo pacman -S nsight-compute",
 }
-"""Command by distribution; those that derive from one of them name it (ID_LIKE in /etc/os-release)."""
+"""Command by distribution. Derived distributions name their origin (ID_LIKE in /etc/os-release)."""
 
 _DRIVER = {
     "ubuntu": "sudo ubuntu-drivers install",
@@ -73,7 +73,7 @@ _DRIVER = {
 }
 
 _ALSO = {"rhel": "fedora", "centos": "fedora", "opensuse": "suse", "sles": "suse"}
-"""Distributions that take the commands of another one, and do not always name it."""
+"""Distributions that use the commands of a different one, but do not always name it."""
 
 _WITH_GPUS = "docker run --gpus all …"
 
@@ -112,13 +112,13 @@ class Surroundings:
         find: returns the ncu to use, or raises NcuNotFoundError.
         find_nsys: returns the nsys to use, or None.
         version: returns the version of an ncu, or raises NcuNotFoundError.
-        user_id: effective user ID; -1 where the system has none.
+        user_id: effective user ID; -1 if the system has no user IDs.
         records_here: whether ncuroof can run ncu on this system.
     """
 
     environment: Mapping[str, str]
-    run: Callable[[list[str]], str | None]
-    read: Callable[[Path], str | None]
+    run: Run
+    read: Read
     find: Callable[[Mapping[str, str]], Path]
     find_nsys: Callable[[Mapping[str, str]], Path | None]
     version: Callable[[Path], Version]
@@ -167,11 +167,11 @@ def _ncu(machine: Surroundings, settings: Settings) -> Check:
     return Check("ncu", OK, said)
 
 
-def _fix_of_ncu(machine: Surroundings, other: str) -> str:
-    """Return the command that installs ncu, and what else to do; only that where NCUROOF_NCU would hide what is installed."""
+def _fix_of_ncu(machine: Surroundings, alternative: str) -> str:
+    """Return how to get ncu: the command that installs it, unless NCUROOF_NCU would hide the installed ncu, and an alternative."""
     if machine.environment.get(VARIABLE):
-        return other
-    return f"{command_for_ncu(machine.environment, machine.run, machine.read)}; or {other}"
+        return alternative
+    return f"{command_for_ncu(machine.environment, machine.run, machine.read)}; or {alternative}"
 
 
 def _nsys(machine: Surroundings) -> Check:
@@ -188,13 +188,13 @@ def _gpus(machine: Surroundings) -> tuple[Gpu, ...] | None:
 def _driver(gpus: tuple[Gpu, ...] | None, machine: Surroundings) -> Check:
     if not gpus:
         found = "nvidia-smi is missing or fails" if gpus is None else "nvidia-smi lists no GPU"
-        command = command_for_driver(machine.read) if gpus is None else ""  # else the driver is there
+        command = command_for_driver(machine.read) if gpus is None else ""  # otherwise the driver is installed
         return Check("driver", FAILED, found, f"{command or _ANY_DRIVER}; or {_ELSEWHERE}")
     return Check("driver", OK, f"version {gpus[0].driver}")
 
 
 def _chips(machine: Surroundings) -> frozenset[str]:
-    """Return the chips that ncu supports; empty where it is missing or does not say."""
+    """Return the chips that ncu supports; empty if ncu is missing or does not list them."""
     try:
         said = machine.run([str(machine.find(machine.environment)), "--list-chips"])
     except NcuNotFoundError:
@@ -206,7 +206,9 @@ def _devices(gpus: tuple[Gpu, ...], chips: frozenset[str], settings: Settings) -
     checks = [check for number, gpu in enumerate(gpus) for check in _device(f"GPU {number}", gpu, chips, settings)]
     if all(check.state == FAILED for check in checks):
         return checks
-    return [replace(check, state=WARNING) if check.state == FAILED else check for check in checks]  # another GPU works
+    return [
+        replace(check, state=WARNING) if check.state == FAILED else check for check in checks
+    ]  # a different GPU works
 
 
 def _device(name: str, gpu: Gpu, chips: frozenset[str], settings: Settings) -> list[Check]:
@@ -315,7 +317,7 @@ def _read(path: Path) -> str | None:
 
 
 def command_for_ncu(environment: Mapping[str, str], run: Run, read: Read) -> str:
-    """Return the command that installs ncu: into the active conda environment, else by the system's package manager.
+    """Return the command that installs ncu: into the active conda environment, or else with the system's package manager.
 
     Args:
         environment: environment variables of the process.
@@ -331,7 +333,7 @@ def command_for_ncu(environment: Mapping[str, str], run: Run, read: Read) -> str
 
 
 def command_for_driver(read: Read) -> str:
-    """Return the command that makes the driver available, empty where none is known; a container is started anew.
+    """Return the command that installs the driver, or, in a container, starts the container with it; empty if unknown.
 
     Args:
         read: returns the text of a file, None if it cannot be read.

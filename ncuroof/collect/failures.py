@@ -1,4 +1,4 @@
-"""Turns ncu's failures into one clear line and a fix."""
+"""Turn ncu's failures into one clear line and a fix."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def why_nothing(
     """Return the error for a run that recorded no kernel.
 
     Args:
-        outcome: of ncu, or of the launcher that started it.
-        failures: of profiles/collect.toml.
+        outcome: how ncu, or the launcher that started it, ended.
+        failures: the known failures of profiles/collect.toml.
         is_filtered: the user's options may exclude launches.
         has_ranks: a launcher of ranks was run.
         is_cut_off: ncu ended while it wrote a report, and no complete kernel was in it.
@@ -87,7 +87,7 @@ def refusal(said: str, failures: Sequence[Failure], passed_over: Collection[str]
     Args:
         said: all that ncu printed.
         failures: of profiles/collect.toml.
-        passed_over: ids of failures that are no refusal.
+        passed_over: ids of failures that are not refusals.
     """
     errors = [line for line in said.splitlines() if line.startswith(_ERROR)]
     failure = known_failure(errors, failures)

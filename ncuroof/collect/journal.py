@@ -1,4 +1,4 @@
-"""Reads the runner's journal: which steps were seen, and why nothing was counted or recorded."""
+"""Read the runner's journal: which steps were seen, and why nothing was counted or recorded."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ def read_status(path: Path) -> list[dict[str, Any]]:
     """Return the runner's journal; empty if there is none."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
-        return [json.loads(line) for line in lines if line.endswith("}")]  # the last one may be cut off
+        return [json.loads(line) for line in lines if line.endswith("}")]  # the last line may be cut off
     except (OSError, ValueError):
         return []
 
 
 def refused(journals: Iterable[Journal]) -> str | None:
     """Return why the runner ended the script before its first step; None if it did not."""
-    return next((str(each["why"]) for journal in journals for each in _of(journal, "refused")), None)
+    return next((str(each["why"]) for journal in journals for each in _entries_of(journal, "refused")), None)
 
 
 def lacks_torch(journals: Iterable[Journal]) -> bool:
     """Return whether the script's Python has no PyTorch."""
-    return any(_of(journal, "no-torch") for journal in journals)
+    return any(_entries_of(journal, "no-torch") for journal in journals)
 
 
 def is_cut_off(journals: Iterable[Journal]) -> bool:
-    """Return whether, with traces missing, a full disk is the reason: a journal is empty, or says that a trace was written."""
-    return any(not journal or _of(journal, "counted") for journal in journals)
+    """Return whether a full disk explains missing traces: a journal is empty, or says that a trace was written."""
+    return any(not journal or _entries_of(journal, "counted") for journal in journals)
 
 
 def why_not_counted(journals: Iterable[Journal]) -> str:
@@ -52,8 +52,8 @@ def steps_hint(request: Request, journal: Journal) -> str | None:
     """Return what to do if the requested steps were not seen on the GPU; None if they were, or none were requested."""
     if request.steps is None or not journal:
         return None
-    n_steps = len(_of(journal, "step"))
-    if _of(journal, "start") and (n_steps or request.steps.first > 1):
+    n_steps = len(_entries_of(journal, "step"))
+    if _entries_of(journal, "start") and (n_steps or request.steps.first > 1):
         return None
     if n_steps >= request.steps.first:
         return (
@@ -66,7 +66,7 @@ def steps_hint(request: Request, journal: Journal) -> str | None:
         else f"the script made no step ({request.steps.of}) in its own process, and steps of processes that it "
         "starts are not counted; "
     )
-    n_others = sum(entry.get("n_steps", 0) for entry in _of(journal, "passed-over"))
+    n_others = sum(entry.get("n_steps", 0) for entry in _entries_of(journal, "passed-over"))
     others = f"{n_others} steps of other optimizers do not count; " if n_others else ""
     if not n_steps and request.steps.are_calls:
         others = "a function that a decorator keeps for itself, as a registry does, is called uncounted: name one that it calls; "
@@ -75,7 +75,7 @@ def steps_hint(request: Request, journal: Journal) -> str | None:
 
 def cut_short(request: Request, journal: Journal) -> str | None:
     """Return a warning if the script ended before the last of the wanted steps; None if not."""
-    steps, stops = request.steps, _of(journal, "stop")
+    steps, stops = request.steps, _entries_of(journal, "stop")
     if steps is None or not stops or stops[0]["after"] >= steps.last:
         return None
     n_steps = stops[0]["after"]
@@ -85,7 +85,7 @@ def cut_short(request: Request, journal: Journal) -> str | None:
     )
 
 
-def _of(journal: Journal, event: str) -> list[Mapping[str, Any]]:
+def _entries_of(journal: Journal, event: str) -> list[Mapping[str, Any]]:
     """Return the entries of an event."""
     return [entry for entry in journal if entry.get("event") == event]
 

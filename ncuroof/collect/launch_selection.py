@@ -1,4 +1,4 @@
-"""Chooses the launches to record from the counts, and estimates what recording them costs."""
+"""Choose the launches to record from the counts, and estimate what recording them costs."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def _wanted(request: Request, settings: Settings, counts: Counts) -> Counts:
 def _once_each(request: Request, chosen: Sequence[KernelCount], functions: tuple[str, ...]) -> Selection:
     """Return how to record each kernel and shape once.
 
-    By function name, ncu cannot distinguish instantiations of a template that have the same shape. Where there are such, it uses
-    mangled names, and the functions that the patterns of --kernel match replace the patterns. Where the patterns match whole
-    demangled names, ncu distinguishes kernels by those.
+    By function name, ncu cannot distinguish instantiations of a template that have the same shape. If there are any, mangled names
+    are used, and the patterns of --kernel are replaced by the functions that they match. If the patterns match whole demangled
+    names, ncu distinguishes kernels by demangled names.
     """
     if request.asks_for_whole_names:
         return Selection(per_shape=True, n_launches=len(chosen))
@@ -116,7 +116,7 @@ def _recorded(request: Request, chosen: Sequence[KernelCount], counts: Counts, *
 
 
 def _cost(request: Request, chosen: Sequence[KernelCount], plan: Plan, settings: Settings, *, per_shape: bool) -> str:
-    """Return the number of replays and their estimated time, in words; empty where the passes are not known."""
+    """Return the number of replays and their estimated time, in words; empty if the number of passes is unknown."""
     if plan.passes is None:
         return ""
     if request.replay_mode == _APPLICATION_REPLAY:  # one pass per run (Kernel Profiling Guide, "Application Replay")

@@ -1,8 +1,8 @@
-"""Runs ncu: turns its messages into progress, passes the program's output through, and keeps the report on interrupt.
+"""Run ncu: turn its messages into progress, pass the program's output through, and keep the report on interrupt.
 
-Several ncu cannot share one log file, so those of ranks print to the ranks' streams, from which their progress is removed. ncu
-starts a line for each kernel and extends it as passes end. What ranks print meanwhile lands on that line, and ncu's next message on
-a later one.
+Several ncu processes cannot share a log file, so with ranks each ncu prints to the streams of its rank, from which its progress is
+removed. ncu starts a line for each kernel and extends it as passes end. What a rank prints meanwhile lands on that line, and ncu's
+next message on a later line.
 """
 
 from __future__ import annotations
@@ -69,10 +69,10 @@ class _Stream:
     target: int
     said: ProgressReader = field(default_factory=ProgressReader)
     without_progress: WithoutProgress | None = None
-    """Removes ncu's progress lines, where ncu writes to this stream too."""
+    """Removes ncu's progress lines if ncu also writes to this stream."""
 
     is_lost: bool = False
-    """The target is gone. The source is closed so that the program notices, or drained to its end where ncu writes to it too."""
+    """The target is gone. The source is closed so that the program notices, or drained to its end if ncu also writes to it."""
 
     def read(self) -> tuple[bytes, bool]:
         """Read a chunk; return what to pass on of it, and whether more may come."""
@@ -106,16 +106,16 @@ def run_ncu(
 ) -> Outcome:
     """Run ncu to its end, and show its progress meanwhile.
 
-    The program inherits our standard input, rewound where the counting run has read it. Its standard output and error are relayed,
-    because ncu prints some of its errors there. Where they are a terminal, the program gets a pseudo-terminal instead, so that it
+    The program inherits our standard input, rewound if the counting run has read it. Its standard output and error are relayed,
+    because ncu prints some of its errors there. If they are a terminal, the program gets a pseudo-terminal instead, so that it
     prints as usual and the status line can make way for its output.
 
     Args:
         command: builds the command, given the path of a log file for ncu's messages, or None to mix them with the program's output.
         shows_progress: draw a status line on standard error if that is a terminal.
-        logs_to_file: send ncu's messages to one log file; false where several ncu run at once (one per rank).
-        n_all: launches to record, where known.
-        environment: variables to set where our environment lacks them.
+        logs_to_file: send ncu's messages to a log file; false if several ncu run at once (one per rank).
+        n_all: launches to record, if known.
+        environment: variables to set if the environment lacks them.
         say: prints a message of ours.
 
     Raises:
@@ -152,7 +152,7 @@ def _open_streams(stack: contextlib.ExitStack, *, has_progress: bool) -> tuple[l
     ends: dict[int, int] = {}
     streams = []
     for number in (_STDOUT, _STDERR):
-        if number == _STDERR and _are_one():
+        if number == _STDERR and _are_the_same_file():
             ends[number] = ends[_STDOUT]  # keeps the order of what is printed
             continue
         source, ends[number] = _terminal() if os.isatty(number) else os.pipe()
@@ -161,7 +161,7 @@ def _open_streams(stack: contextlib.ExitStack, *, has_progress: bool) -> tuple[l
     return streams, ends
 
 
-def _are_one() -> bool:
+def _are_the_same_file() -> bool:
     """Return whether standard output and error are one file: a terminal, or through `2>&1`."""
     try:
         return os.path.sameopenfile(_STDOUT, _STDERR)
@@ -326,7 +326,7 @@ class WithoutProgress:
                 if n_ncus:
                     rest = rest[n_ncus:]
                     continue
-                if self._may_become_ncus(rest):
+                if self._may_become_progress(rest):
                     break
             line, end, rest = rest.partition(b"\n")
             passed += line + end
@@ -339,7 +339,7 @@ class WithoutProgress:
         return self.pass_on(b"\n")[:-1] if self._held else b""
 
     def _n_ncus(self, rest: bytes) -> int:
-        """Return how many bytes at the start of `rest` are ncu's, and update the state by them."""
+        """Return how many bytes at the start of `rest` are ncu's, and update the state accordingly."""
         if match := _WHOLE.match(rest):
             self._is_after_ncu = self._is_after_begin = False
         elif match := _BEGIN.match(rest):
@@ -360,7 +360,7 @@ class WithoutProgress:
             return match
         return _PERCENT.match(rest) if self._n_unfinished else None
 
-    def _may_become_ncus(self, rest: bytes) -> bool:
+    def _may_become_progress(self, rest: bytes) -> bool:
         if b"\n" in rest:
             return False
         return (

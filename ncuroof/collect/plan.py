@@ -21,8 +21,8 @@ class Plan:
         set: NVIDIA's section set, or None.
         sections: sections in addition to the set.
         metrics: single metrics.
-        passes: fewest and most replay passes per launch; None where not known.
-        capabilities: compute capabilities (major × 10 + minor) of the GPUs that it is for; empty where not known.
+        passes: fewest and most replay passes per launch; None if unknown.
+        capabilities: compute capabilities (major × 10 + minor) of the GPUs that the plan is for; empty if unknown.
     """
 
     level: str
@@ -56,13 +56,13 @@ def plan_collection(
         level: quick, roofline or full.
         settings: of profiles/collect.toml.
         capabilities: compute capabilities (major × 10 + minor) of the GPUs at hand. Only counters that all of them have are
-            requested; where there are none, or one is unknown, only counters that all GPUs in the settings have.
-        ncu_version: version of the ncu to ask; empty where not known, and then only what every version knows is requested.
+            requested; without any, or with an unknown one, only counters that all GPUs in the settings have.
+        ncu_version: version of the ncu to ask; if empty, only what every version has is requested.
         sections: sections in addition to the level's; always requested.
         metrics: metrics in addition to the level's.
 
     Raises:
-        ProfileRequestError: there is no such level, or ncu is too old.
+        ProfileRequestError: the level does not exist, or ncu is too old.
     """
     if level not in settings.levels:
         raise ProfileRequestError(f"unknown level {level!r}", hint=f"levels: {', '.join(settings.levels)}")

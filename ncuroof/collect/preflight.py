@@ -1,4 +1,4 @@
-"""Checks before anything runs, so that no long counting run is wasted on a recording that cannot work."""
+"""Check everything before the program runs, so that no long counting run is wasted on a recording that cannot work."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from ncuroof.temporary_files import temporary_folder
 _PATIENCE_S = 60.0
 _MOST_NAMED = 8
 _NO_DRIVER = ("no-driver", "driver-mismatch")
-_OF_NOTHING = ("program-never-used-cuda", "replay-failed")
+_IGNORED_IN_TRIAL = ("program-never-used-cuda", "replay-failed")
 """Failures to ignore in ncu's trial run: a program that does nothing causes them."""
 
-_ASKED_OF_NCU = ("ncu", "driver")
+_LEFT_TO_NCU = ("ncu", "driver")
 """Checks of `doctor` left to ncu itself, which knows better: nvidia-smi can be missing although the driver is there."""
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
@@ -35,35 +35,35 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 def preflight(recorder: Recorder, machine: Surroundings) -> None:
     """Check the program, the machine, and whether ncu accepts the options.
 
-    Behind a launcher this machine is not checked, because ranks may run on others.
+    Behind a launcher, this machine is not checked, because ranks may run on different machines.
 
     Raises:
         ProfileRequestError: the request contradicts itself, the script has no such step function, or ncu lacks an option.
         ProfilingError: the program or script does not exist, the machine cannot profile, or ncu refuses the options.
     """
     program = recorder.program
-    _look_at_command((program.launcher or program.words)[0])  # one that is not there is no Python script either
+    _check_command((program.launcher or program.words)[0])  # first, because the checks of scripts read the file
     recorder.command()  # raises if the request contradicts itself
-    _look_at_script(recorder)
+    _check_script(recorder)
     if not program.launcher:
-        _look_at_machine(recorder, machine)
+        _check_machine(recorder, machine)
     if recorder.counts_first:
         _ask_ncu(recorder)
 
 
-def _look_at_command(word: str) -> None:
+def _check_command(word: str) -> None:
     if shutil.which(word) is None and not (Path(word).is_file() and os.access(word, os.X_OK)):
         raise _no_program(word)
 
 
-def _look_at_script(recorder: Recorder) -> None:
+def _check_script(recorder: Recorder) -> None:
     program = recorder.program
     is_called_from_here = not program.launcher and is_python(program.words[0])  # a wrapper may change the folder first
     script = program.words[program.script] if is_called_from_here and program.script is not None else None
     if script not in (None, "-m") and not Path(str(script)).exists():
         raise ProfilingError(f"{script}: no such script (program-not-found)", hint="check its path")
     if recorder.request.steps is not None and program.script is not None:
-        _look_at_steps(recorder.request.steps, str(program.words[program.script]))
+        _check_steps(recorder.request.steps, str(program.words[program.script]))
 
 
 def _no_program(word: str) -> ProfilingError:
@@ -88,8 +88,8 @@ def _no_program(word: str) -> ProfilingError:
     )
 
 
-def _look_at_steps(steps: Steps, script: str) -> None:
-    """Refuse a step function that the script does not define; one of another module (MODULE:NAME) is checked at its import."""
+def _check_steps(steps: Steps, script: str) -> None:
+    """Refuse a step function that the script does not define. A function of a module (MODULE:NAME) is checked at its import."""
     of = steps.of
     if not steps.are_calls or ":" in of:
         return
@@ -109,9 +109,9 @@ def _look_at_steps(steps: Steps, script: str) -> None:
     )
 
 
-def _look_at_machine(recorder: Recorder, machine: Surroundings) -> None:
+def _check_machine(recorder: Recorder, machine: Surroundings) -> None:
     for check in examine(machine, recorder.settings):
-        if check.state != FAILED or check.name in _ASKED_OF_NCU:
+        if check.state != FAILED or check.name in _LEFT_TO_NCU:
             continue
         if check.name == PERMISSION:  # ncu may be a wrapper with the privilege; without it, ncu reports that itself
             recorder.say(f"warning: {check.name}: {check.found}")
@@ -148,7 +148,7 @@ def _ask_ncu(recorder: Recorder) -> None:
         except (OSError, subprocess.TimeoutExpired):  # the recording will fail too and say why
             return
     if done.returncode:
-        passed_over = (*_OF_NOTHING, *(_NO_DRIVER if recorder.program.launcher else ()))
+        passed_over = (*_IGNORED_IN_TRIAL, *(_NO_DRIVER if recorder.program.launcher else ()))
         error = refusal(done.stdout + done.stderr, recorder.settings.failures, passed_over)
         if error is not None:
             raise error

@@ -1,7 +1,7 @@
-"""Starts child processes, writes their output on, and ends them properly.
+"""Start child processes, pass on their output, and end them properly.
 
-A program that runs several times gets the same standard input each time. SIGTERM and SIGHUP act as Ctrl-C: the child is interrupted
-first, so that it can close its report.
+A program that runs several times gets the same standard input each time. SIGTERM and SIGHUP act like Ctrl-C: the child is
+interrupted first, so that it can close its report.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def from_the_beginning() -> None:
 
 
 class _File:
-    """A file, whose position the programs that we start share with us."""
+    """A file as standard input, whose position the started programs share with this process."""
 
     def __init__(self) -> None:
         self._place = os.lseek(_STDIN, 0, os.SEEK_CUR)
@@ -92,7 +92,7 @@ class _Pipe:
         os.set_blocking(theirs, False)
         os.dup2(ours, _STDIN)
         self._spool.seek(0)
-        self._thread = threading.Thread(target=self._hand_on, args=(ours, theirs), daemon=True)
+        self._thread = threading.Thread(target=self._copy_to_program, args=(ours, theirs), daemon=True)
         self._thread.start()
 
     def _end(self) -> None:
@@ -103,7 +103,7 @@ class _Pipe:
             self._thread.join(_PATIENCE_S)
             self._thread = None
 
-    def _hand_on(self, ours: int, theirs: int) -> None:
+    def _copy_to_program(self, ours: int, theirs: int) -> None:
         n_copied, pause_s = 0, _BUSY_S
         with contextlib.suppress(OSError), os.fdopen(ours, "rb", buffering=0), os.fdopen(theirs, "wb", buffering=0):
             while not self._has_ended.wait(pause_s):
@@ -159,18 +159,18 @@ def _peek(source: int, target: int) -> int | None:
 
 
 def started(
-    words: Sequence[str], environment: Mapping[str, str], *, stdout: int | None = None, stderr: int | None = None
+    words: Sequence[str], environment: Mapping[str, str], *, stdout: int | None, stderr: int | None = None
 ) -> subprocess.Popen[bytes]:
     """Return a started command, which inherits our standard input from its beginning.
 
     Args:
         words: the command.
-        environment: variables to set where our environment lacks them.
-        stdout: descriptor to write to; None for ours.
-        stderr: likewise.
+        environment: variables to set if the environment lacks them.
+        stdout: descriptor to write to; None for standard output.
+        stderr: descriptor to write to; None for standard error.
 
     Raises:
-        NcuNotFoundError: it cannot be run.
+        NcuNotFoundError: the command cannot be run.
     """
     from_the_beginning()
     try:
@@ -182,7 +182,7 @@ def started(
 
 
 def write_all(descriptor: int, output: bytes) -> None:
-    """Write all of `output`, of which a pipe or a terminal may take a part at a time.
+    """Write all of `output`, in parts if a pipe or a terminal accepts only a part at a time.
 
     Raises:
         OSError: the other end is gone.
@@ -193,5 +193,5 @@ def write_all(descriptor: int, output: bytes) -> None:
 
 
 def forwarding_signals(process: subprocess.Popen[bytes]) -> contextlib.AbstractContextManager[None]:
-    """On these signals, send SIGINT to the child, as Ctrl-C in a terminal does, and raise KeyboardInterrupt here."""
+    """On SIGTERM and SIGHUP, send SIGINT to the child, as Ctrl-C in a terminal does, and raise KeyboardInterrupt here."""
     return interrupted_by_signals(lambda: process.send_signal(signal.SIGINT))

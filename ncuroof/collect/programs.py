@@ -1,6 +1,6 @@
-"""Takes apart the program to profile: which Python runs a script, where the runner goes, where a launcher's options end.
+"""Analyse the command to profile: which Python runs a script, where the runner goes, where a launcher's options end.
 
-A command may stand before the program (`uv run`, `env`, `numactl`). A script's Python is the one that its first line names, or the
+A command may precede the program (`uv run`, `env`, `numactl`). The Python of a script is the one that its first line names, or the
 one that has the user's packages.
 """
 
@@ -33,7 +33,7 @@ Find = Callable[[str], str | None]
 NamedPython = Callable[[str], Sequence[str]]
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
-"""Of a variable, which `env` takes before the command."""
+"""An assignment of a variable, which `env` accepts before the command."""
 
 _Known = TypeVar("_Known")
 
@@ -42,10 +42,10 @@ _LONGEST_BEGINNING = 1024
 _THROUGH_SHELL = re.compile(r"""^'''exec' (?:"([^"]+)"|(\S+)) """)
 """Second line of a script whose interpreter's path is too long for `#!`, or has spaces, as pip and uv write it."""
 
-_OF_A_TOOL = ("pipx_metadata.json", "uv-receipt.toml")
-"""Files in environments that hold nothing but one command: those of pipx and of `uv tool install`."""
+_TOOL_ENVIRONMENT_FILES = ("pipx_metadata.json", "uv-receipt.toml")
+"""Files that mark environments for a single command, as pipx and `uv tool install` make them."""
 
-_OF_UVX = re.compile(r"archive-v\d+")
+_UVX_FOLDER = re.compile(r"archive-v\d+")
 """Folder of uv's cache in which the environments of uvx lie."""
 
 
@@ -73,7 +73,7 @@ class Program:
         return {self.rank_variable: "0"} if self.may_lack_rank and self.rank_variable else {}
 
     def behind(self, wrapper: tuple[str, ...]) -> Program:
-        """Return the program that the words of a wrapper start: it goes before the launcher, if there is one."""
+        """Return the program with the words of a wrapper before it; before the launcher, if there is one."""
         if self.launcher:
             return replace(self, launcher=(*wrapper, *self.launcher))
         script = None if self.script is None else self.script + len(wrapper)
@@ -111,7 +111,7 @@ def find_program(
     Args:
         words: the program and its arguments, as on a command line.
         settings: of profiles/collect.toml.
-        python: interpreter for scripts that name none.
+        python: interpreter for scripts that do not name one.
         find: returns the path of an executable by name, or None (`shutil.which`).
         named_python: returns the Python, with its options, that the first line of an executable names; empty if none.
         rank_variable: environment variable that holds the rank; needed for unknown launchers, overrides that of known ones.
@@ -125,38 +125,40 @@ def find_program(
             wrapped.words,
             settings,
             python="python" if wrapped.own_python else python,
-            find=(lambda _: None) if wrapped.own_python else find,  # our PATH is not that of the other environment
+            find=(lambda _: None) if wrapped.own_python else find,  # the other environment has its own PATH
             named_python=named_python,
             rank_variable=rank_variable,
         )
         return inner.behind(wrapped.wrapper)
-    alone = _alone(words, python)
-    n_words, launcher = _launcher(alone, settings)
+    plain = _plain_program(words, python)
+    n_words, launcher = _launcher(plain, settings)
     if launcher is None and rank_variable is None:
-        return _as_script(alone, find, named_python)
-    words = alone.words
+        return _as_script(plain, find, named_python)
+    words = plain.words
     place = _first_of_rank(words, n_words, launcher) if launcher else _first_program(words, find)
     before, rest = words[: place - (words[place - 1] == _END)], words[place:]
     if launcher is not None and launcher.own_program:
-        named = words if alone.script is not None else named_python(find(words[0]) or words[0])
+        named = words if plain.script is not None else named_python(find(words[0]) or words[0])
         interpreter = named[0] if named else python
         options, rest = _with_own_program(before[n_words:], rest, launcher, interpreter)
         before = (*before[:n_words], *options)
-    rank = _rank(rest, settings, python, find, named_python)
+    rank = _program_of_rank(rest, settings, python, find, named_python)
     variable = rank_variable or (launcher.rank if launcher else None)
     may_lack_rank = launcher is not None and bool(launcher.own_program)
     return Program(tuple(before), rank.words, variable, rank.script, may_lack_rank)
 
 
-def _rank(words: tuple[str, ...], settings: Settings, python: str, find: Find, named_python: NamedPython) -> Program:
-    """Return one rank's program, which may be behind a wrapper: `mpirun -n 2 numactl --localalloc train.py`."""
+def _program_of_rank(
+    words: tuple[str, ...], settings: Settings, python: str, find: Find, named_python: NamedPython
+) -> Program:
+    """Return the program of a rank, which may have a wrapper: `mpirun -n 2 numactl --localalloc train.py`."""
     wrapped = unwrapped(words, settings)
     if wrapped is None:
-        return _as_script(_alone(words, python), find, named_python)
-    return _rank(wrapped.words, settings, python, find, named_python).behind(wrapped.wrapper)
+        return _as_script(_plain_program(words, python), find, named_python)
+    return _program_of_rank(wrapped.words, settings, python, find, named_python).behind(wrapped.wrapper)
 
 
-def _alone(words: Sequence[str], python: str) -> Program:
+def _plain_program(words: Sequence[str], python: str) -> Program:
     if words[0].endswith(_SCRIPT_SUFFIX):
         return Program((), (python, *words), None, 1)
     if is_python(words[0]):
@@ -166,7 +168,7 @@ def _alone(words: Sequence[str], python: str) -> Program:
 
 
 def _as_script(program: Program, find: Find, named_python: NamedPython) -> Program:
-    """Return a call of Python where the program is an executable whose first line names one."""
+    """Return a call of Python if the program is an executable whose first line names a Python."""
     path = find(program.words[0]) if program.script is None else None
     python = named_python(path) if path is not None else ()
     if path is None or not python:
@@ -175,7 +177,7 @@ def _as_script(program: Program, find: Find, named_python: NamedPython) -> Progr
 
 
 def _python_call(words: Sequence[str]) -> tuple[tuple[str, ...], int | None]:
-    """Return a call of Python with `-m` as a word of its own, and the index of `-m` or the script; None if there is neither.
+    """Return a call of Python with `-m` as a separate word, and the index of `-m` or of the script; None if there is neither.
 
     Raises:
         ProfileRequestError: `-m` has no module.
@@ -203,9 +205,9 @@ def _python_call(words: Sequence[str]) -> tuple[tuple[str, ...], int | None]:
     return tuple(words), place if place < len(words) and words[place] != "-" else None
 
 
-def _launcher(alone: Program, settings: Settings) -> tuple[int, Launcher | None]:
+def _launcher(plain: Program, settings: Settings) -> tuple[int, Launcher | None]:
     """Return how many words call the launcher (before its options), and the launcher; None if the program is not a known one."""
-    words, script = alone.words, alone.script
+    words, script = plain.words, plain.script
     if script is not None and words[script] == _MODULE:
         modules = {launcher.module: launcher for launcher in settings.launchers.values()}
         return script + 2, modules.get(words[script + 1])
@@ -222,7 +224,7 @@ def _first_of_rank(words: Sequence[str], place: int, launcher: Launcher) -> int:
 
 
 def _first_program(words: Sequence[str], find: Find) -> int:
-    """Return the index of the rank's first word behind an unknown launcher: after `--`, else the first script or executable."""
+    """Return the index of the rank's first word after an unknown launcher: after `--`, else the first script or executable."""
     if _END in words:
         return _checked(words, words.index(_END) + 1)
     for place, word in enumerate(words[1:], start=1):
@@ -254,12 +256,12 @@ def _with_own_program(
 
 
 class Wrapped(NamedTuple):
-    """A command behind its wrapper.
+    """A command after its wrapper.
 
     Attributes:
         wrapper: the words of the wrapper with its options.
         words: the command with its arguments.
-        own_python: the command finds its Python in another environment than ncuroof's.
+        own_python: the command finds its Python in a different environment than ncuroof's.
     """
 
     wrapper: tuple[str, ...]
@@ -268,9 +270,10 @@ class Wrapped(NamedTuple):
 
 
 def unwrapped(words: Sequence[str], settings: Settings) -> Wrapped | None:
-    """Return the command that a known wrapper runs; None if the words call no such wrapper, or it runs nothing.
+    """Return the command that a known wrapper runs; None if the words call no known wrapper, or the wrapper runs nothing.
 
-    In an environment of its own, a script is a command as well: `uv run train.py` is a call of Python, as is `uv run -m train`.
+    If the wrapper has its own Python, a script counts as a command: `uv run train.py` is a call of Python, and so is `uv run -m
+    train`.
 
     Args:
         words: a command and its arguments.
@@ -296,7 +299,7 @@ def known_command(words: Sequence[str], known: Mapping[str, _Known]) -> tuple[in
 
 
 def _first_of_command(words: Sequence[str], place: int, wrapper: Wrapper) -> tuple[int, bool]:
-    """Return the index of the command's first word, and whether that is an option with which the wrapper runs a Python module."""
+    """Return the index of the command's first word, and whether that word is an option of the wrapper to run a Python module."""
     while place < len(words) and (words[place].startswith("-") or _ASSIGNMENT.fullmatch(words[place])):
         if words[place] == _END:
             return place + 1 + wrapper.n_words, False
@@ -328,9 +331,9 @@ def python_named_in(script: str) -> tuple[str, ...]:
 
 
 def python_of_scripts(environment: Mapping[str, str]) -> str:
-    """Return the Python that runs ncuroof; where ncuroof has an environment to itself, the first one of PATH outside of that."""
+    """Return the Python for scripts: the one that runs ncuroof, or, if ncuroof has an environment to itself, the next on PATH."""
     prefix = Path(sys.prefix)
-    if _OF_UVX.fullmatch(prefix.parent.name) or any((prefix / name).exists() for name in _OF_A_TOOL):
+    if _UVX_FOLDER.fullmatch(prefix.parent.name) or any((prefix / name).exists() for name in _TOOL_ENVIRONMENT_FILES):
         folders = environment.get("PATH", os.defpath).split(os.pathsep)
         outside = os.pathsep.join(folder for folder in folders if prefix not in (Path(folder), *Path(folder).parents))
         return shutil.which("python", path=outside) or shutil.which("python3", path=outside) or sys.executable

@@ -1,4 +1,4 @@
-"""ncu's progress: parsed from what it prints while it works, and shown in a line at the foot of the terminal.
+"""Parse ncu's progress from its messages, and show it in the last line of the terminal.
 
 The line makes way for the program's output.
 """
@@ -38,11 +38,11 @@ class Progress:
     Attributes:
         kernel: name of the kernel that is being profiled, or was last.
         n_done: number of launches recorded.
-        n_all: number of launches to record; None where ncu does not say.
+        n_all: number of launches to record; None if ncu does not say.
         percent: completed passes of the current kernel, in percent.
         passes: number of passes of the last recorded launch.
         reports: paths of reports that ncu has written.
-        exit_status: the program's, where ncu says that it is not 0.
+        exit_status: exit status of the program, if ncu says that it is not 0.
         is_connected: ncu attached to a process that used CUDA.
         messages: ncu's errors and warnings, without repeats, at most the last `_MOST_MESSAGES`.
     """
@@ -113,12 +113,12 @@ def _at(state: Progress, match: re.Match[str], line: str) -> Progress:
 
 
 def progress_text(progress: Progress, elapsed_s: float, *, n_all: int | None = None) -> str:
-    """Return the progress as one line: launches, kernel, passes, elapsed time, and remaining time where it can be estimated.
+    """Return the progress as one line: launches, kernel, passes, elapsed time, and remaining time if it can be estimated.
 
     Args:
         progress: how far ncu is.
         elapsed_s: time since the program started.
-        n_all: number of planned launches, for when ncu does not say; None where not known.
+        n_all: number of planned launches, used if ncu does not say; None if unknown.
     """
     expected = progress.n_all or n_all
     parts = [f"{progress.n_done} of {expected} launches" if expected else f"{progress.n_done} launches"]
@@ -189,7 +189,7 @@ class StatusLine:
             self._is_drawn = False
 
     def end(self) -> None:
-        """Remove the line, and end a line that the program left unfinished, before others print."""
+        """Remove the line, and end a line that the program left unfinished."""
         self.clear()
         if not self._is_at_start:
             self._end_line()
@@ -200,7 +200,7 @@ class StatusLine:
 
 
 def terminal_width(descriptor: int) -> int:
-    """Return the number of columns of a terminal; if unknown, that of the usual terminal, or 80."""
+    """Return the number of columns of a terminal; if unknown, that of the standard terminal, or 80."""
     try:
         return os.get_terminal_size(descriptor).columns or 80
     except OSError:

@@ -1,9 +1,9 @@
-"""Measures the rates that a GPU reaches: bandwidth with copies, sums and fills, arithmetic with matrix products of random data.
+"""Measure the rates that a GPU reaches: bandwidth with copies, sums and fills, arithmetic with matrix products of random data.
 
 Zeros draw less power than random numbers and would let a GPU clock higher than in real work. A rate is the median of repeats of at
 least 10 ms, its clock the median of readings during them; the spread shows whether changing clocks or other users of the GPU
-interfered. The caller imports PyTorch. Roofs that no PyTorch operator reaches have our own kernels, compiled on the machine with
-CUDA's runtime compiler.
+interfered. The caller imports PyTorch. Roofs that no PyTorch operator reaches are measured by own kernels, compiled on the machine
+with CUDA's runtime compiler.
 
 Source: He, "Strangely, Matrix Multiplications on GPUs Run Faster When Given 'Predictable' Data!", 2024; McCalpin, STREAM.
 """
@@ -119,7 +119,8 @@ def measure(
         device: PyTorch's device.
         seconds: time to spend on each roof.
         matrix: rows and columns of the matrices; FP64's are at most 4096.
-        has_fp64_tensor_cores: FP64 products run on tensor cores: their roof is "tensor_fp64", else "fp64", with smaller matrices.
+        has_fp64_tensor_cores: FP64 products run on tensor cores. Their roof is "tensor_fp64" then, else "fp64" with smaller
+            matrices.
     """
     properties = torch.cuda.get_device_properties(device)
     with torch.cuda.device(device):  # streams, events and our own kernels use the current device
@@ -139,12 +140,12 @@ def measure(
 def _attempt(torch: Any, device: str, build: Builder, seconds: float) -> ReachedRoof | str:
     """Return the roof, or why it could not be measured: an unsupported data type, no compiler, no memory."""
     try:
-        return _reach(torch, device, build(), seconds)
+        return _reached_roof(torch, device, build(), seconds)
     except (RuntimeError, AttributeError, TypeError, ValueError, ImportError, OSError) as error:
         return " ".join(str(error).split())[:200] or type(error).__name__
 
 
-def _reach(torch: Any, device: str, case: Case, seconds: float) -> ReachedRoof:
+def _reached_roof(torch: Any, device: str, case: Case, seconds: float) -> ReachedRoof:
     for _ in range(3):
         case.call()
     n_calls = 1
@@ -170,7 +171,7 @@ def _reach(torch: Any, device: str, case: Case, seconds: float) -> ReachedRoof:
 def _elapsed_s(
     torch: Any, call: Callable[[], object], n_calls: int, meanwhile: Callable[[], None] | None = None
 ) -> float:
-    """Return how long `n_calls` calls take, in s; `meanwhile` is called while the GPU works on them."""
+    """Return how long `n_calls` calls take, in s. `meanwhile` is called while the GPU works on them."""
     before, after = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     before.record()
     for _ in range(n_calls):
@@ -250,7 +251,7 @@ def _product(torch: Any, device: str, precision: str, matrix: int) -> Case:
 
 
 def _sm_clock_hz(torch: Any, device: str) -> float | None:
-    """Return the current SM clock; None where PyTorch cannot read it."""
+    """Return the current SM clock; None if PyTorch cannot read it."""
     nvml_error = getattr(getattr(torch.cuda, "pynvml", None), "NVMLError", RuntimeError)
     try:
         return 1e6 * float(torch.cuda.clock_rate(device))

@@ -1,6 +1,6 @@
-"""A recording from beginning to end: count launches where that pays, run ncu, keep the reports, explain failures.
+"""Record from beginning to end: count launches if that pays, run ncu, keep the reports, explain failures.
 
-A report that is replaced is set aside until the new one is complete.
+A report that is replaced is kept as a backup until the new one is complete.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ncuroof.collect.ncu_run import Outcome, run_ncu
 from ncuroof.collect.plan import Plan
 from ncuroof.collect.processes import kept_input
 from ncuroof.collect.programs import Program
-from ncuroof.collect.report_paths import look_at_place, reports_there
+from ncuroof.collect.report_paths import check_folder, existing_reports
 from ncuroof.collect.request import Request
 from ncuroof.errors import OutputError, ProfilingError
 from ncuroof.ncu import machine
@@ -35,8 +35,8 @@ _CUT_OFF = "replay-failed"
 _NEARLY_ALL = 0.95
 """Share of planned launches from which a shortfall is not reported: autotuning and input lengths change a few from run to run."""
 
-_ASIDE = ".before"
-"""Suffix of a file that was moved aside."""
+_BACKUP = ".before"
+"""Suffix of a backup."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ class Recording:
         reports: one, or one per rank.
         exit_status: the program's.
         is_interrupted: it was stopped early.
-        counts: counts of the whole run, all ranks together; None where nothing was counted.
+        counts: counts of the whole run, all ranks together; None if nothing was counted.
         messages: ncu's errors and warnings.
         trouble: the first known error that cost kernels although others were recorded, in our words; None without one.
-        n_planned: number of planned launches, where each kernel and shape is recorded once; None elsewhere, and where ranks or
+        n_planned: number of planned launches, if each kernel and shape is recorded once; otherwise None, and also if ranks or
             filters make the number unknown.
         n_recorded: number of launches recorded.
     """
@@ -66,7 +66,7 @@ class Recording:
 
     @property
     def shortfall(self) -> str | None:
-        """How many planned launches are missing, and what to do, in words; None where few are missing or the reason is known."""
+        """How many planned launches are missing, and what to do, in words; None if few are missing or the reason is known."""
         if (
             self.n_planned is None
             or self.is_interrupted
@@ -90,8 +90,8 @@ class Recorder:
         program: what to run, not yet inside the runner.
         settings: of profiles/collect.toml.
         ncu: its path.
-        ncu_version: empty where not known.
-        nsys: path of Nsight Systems, which counts launches where PyTorch's profiler cannot; None where it is not installed.
+        ncu_version: version of ncu; empty if unknown.
+        nsys: path of Nsight Systems, which counts launches if PyTorch's profiler cannot; None if it is not installed.
         shows_progress: draw a status line.
         say: prints a line on standard error.
         holds_kernel: returns whether a complete kernel is in a report; asked of reports that ncu did not close.
@@ -117,7 +117,7 @@ class Recorder:
     def counts_first(self) -> bool:
         """Whether a counting run comes first.
 
-        It does where an option needs it, and where no option limits the launches: without counts, a long run could spend hours
+        It does if an option needs it, or if no option limits the launches: without counts, a long run could spend hours
         replaying the same kernels and shapes again and again.
         """
         if self.request.trace is not None or self.request.replays_ranges:
@@ -161,13 +161,13 @@ class Recorder:
         Raises:
             ProfilingError: no kernel was recorded.
             NcuNotFoundError: ncu cannot be run.
-            OutputError: the report exists already, or its place cannot be written to.
+            OutputError: the report exists already, or its folder cannot be written to.
             CountsError: a trace is not as expected.
         """
         if not machine.RECORDS_HERE:
             raise ProfilingError(machine.NOT_HERE[0], hint=machine.NOT_HERE[1])
         with (
-            set_aside(self._to_replace(), is_replaced=self._has_recorded),
+            with_backups(self._to_replace(), is_replaced=self._has_recorded),
             kept_input() if self.counts_first else contextlib.nullcontext(),
         ):
             return self._record()
@@ -186,7 +186,7 @@ class Recorder:
                 environment=self.program.environment,
                 say=self.say,
             )
-            reports = {} if self._is_anothers(outcome) else self._reports()
+            reports = {} if self._is_foreign(outcome) else self._reports()
             cut_off = self._cut_off(outcome, reports)
             for rank in cut_off:
                 reports.pop(rank).unlink(missing_ok=True)
@@ -199,7 +199,7 @@ class Recorder:
         for rank, report in reports.items():
             own = by_rank.get(rank) if by_rank else counts
             if own is not None:
-                self._leave(own, report)
+                self._write_counts(own, report)
         return Recording(
             tuple(reports.values()),
             outcome.progress.exit_status or 0,  # once there is a report, ncu's own failures are only warnings
@@ -244,8 +244,8 @@ class Recorder:
             )
         return uncounted_selection(self.request)
 
-    def _leave(self, counts: Counts, report: Path) -> None:
-        """Write the counts beside the report; where that fails, warn and keep the report, which then is not weighted."""
+    def _write_counts(self, counts: Counts, report: Path) -> None:
+        """Write the counts beside the report. If that fails, warn and keep the report, which is not weighted then."""
         path = counts_path(report)
         try:
             path.write_bytes(counts_json(counts))
@@ -259,10 +259,10 @@ class Recorder:
         """Return the files to replace: existing reports, and counts beside them, which would weight the new report wrongly.
 
         Raises:
-            OutputError: there are such files and --force is not given, or the place cannot be written to.
+            OutputError: files exist and --force is not given, or the folder cannot be written to.
         """
-        look_at_place(self.request.report)
-        reports = [report for _, report in self._reports_there()]
+        check_folder(self.request.report)
+        reports = [report for _, report in self._existing_reports()]
         counts = dict.fromkeys(map(counts_path, (self.request.report, *reports)))
         existing = [*reports, *filter(Path.exists, counts)]
         if existing and not self.request.force:
@@ -271,21 +271,21 @@ class Recorder:
 
     def _reports(self) -> dict[int | None, Path]:
         """Return the existing reports by rank; a program without ranks has the key None."""
-        return dict(sorted(self._reports_there(), key=lambda found: found[0] or 0))
+        return dict(sorted(self._existing_reports(), key=lambda found: found[0] or 0))
 
-    def _reports_there(self) -> list[tuple[int | None, Path]]:
-        return reports_there(self.request.report, of_ranks=self.program.rank_variable is not None)
+    def _existing_reports(self) -> list[tuple[int | None, Path]]:
+        return existing_reports(self.request.report, of_ranks=self.program.rank_variable is not None)
 
     def _cut_off(self, outcome: Outcome, reports: Mapping[int | None, Path]) -> list[int | None]:
-        """Return the ranks whose reports ncu did not live to close, and which hold no complete kernel."""
+        """Return the ranks whose reports ncu did not close, and which have no complete kernel."""
         closed = {Path(report).name for report in outcome.progress.reports}
         return [rank for rank, report in reports.items() if report.name not in closed and not self.holds_kernel(report)]
 
     def _has_recorded(self) -> bool:
-        return any(self.holds_kernel(report) for _, report in self._reports_there())
+        return any(self.holds_kernel(report) for _, report in self._existing_reports())
 
-    def _is_anothers(self, outcome: Outcome) -> bool:
-        """Return whether the report in our place is someone else's: ncu wrote none because it found one there."""
+    def _is_foreign(self, outcome: Outcome) -> bool:
+        """Return whether the report is not ours: ncu wrote none because it found one there."""
         taken = next(failure for failure in self.settings.failures if failure.id == _TAKEN)
         return not outcome.progress.reports and any(map(taken.pattern.search, outcome.progress.messages))
 
@@ -313,38 +313,38 @@ def _longest_journal(status: Path) -> Journal:
 
 
 @contextlib.contextmanager
-def set_aside(paths: Sequence[Path], *, is_replaced: Callable[[], bool]) -> Iterator[None]:
-    """Move files aside for the length of a block; delete them when it succeeds, and move them back when it fails.
+def with_backups(paths: Sequence[Path], *, is_replaced: Callable[[], bool]) -> Iterator[None]:
+    """Rename files to backups during a block; delete the backups if it succeeds, and restore them if it fails.
 
     Args:
-        paths: of the files.
-        is_replaced: returns whether something has taken their place. If the block fails although it has, they stay aside.
+        paths: the files.
+        is_replaced: returns whether new files are in their place. If the block fails even so, the backups are kept.
 
     Raises:
-        OutputError: a file cannot be moved, or one set aside by an earlier run is still there; no file stays moved.
+        OutputError: a file cannot be renamed, or a backup of an earlier run exists; no file stays renamed.
     """
-    aside_by_path = {path: path.with_name(path.name + _ASIDE) for path in paths}
-    for aside in aside_by_path.values():
-        if aside.exists():
+    backup_by_path = {path: path.with_name(path.name + _BACKUP) for path in paths}
+    for backup in backup_by_path.values():
+        if backup.exists():
             raise OutputError(
-                f"{aside}: left behind by an earlier run that failed or was killed",
+                f"{backup}: left behind by an earlier run that failed or was killed",
                 hint="rename it to keep it, or delete it",
             )
-    with contextlib.ExitStack() as moved_back:
-        for path, aside in aside_by_path.items():
+    with contextlib.ExitStack() as restored:
+        for path, backup in backup_by_path.items():
             try:
-                path.replace(aside)
+                path.replace(backup)
             except OSError as error:
                 raise OutputError(
                     f"{path}: cannot be replaced: {error.strerror}", hint="choose another name with -o"
                 ) from error
-            moved_back.callback(aside.replace, path)
+            restored.callback(backup.replace, path)
         try:
             yield
         except BaseException:
             if is_replaced():
-                moved_back.pop_all()
+                restored.pop_all()
             raise
-        moved_back.pop_all()
-    for aside in aside_by_path.values():
-        aside.unlink(missing_ok=True)
+        restored.pop_all()
+    for backup in backup_by_path.values():
+        backup.unlink(missing_ok=True)

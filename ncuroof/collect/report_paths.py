@@ -1,4 +1,4 @@
-"""Where a report goes: a folder that can be written to, and a free name that no other run is recording to."""
+"""Find the path of a report: in a folder that can be written to, with a free name that no other run is recording to."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ncuroof.ncu.file_names import REPORT_SUFFIX, REPORT_SUFFIXES, without_suffi
 from ncuroof.sidecars.counts import counts_path
 
 _CLAIM = ".recording"
-"""Suffix of the empty file that lies beside a report while it is recorded."""
+"""Suffix of the empty file beside a report while it is recorded."""
 
 
-def look_at_place(report: Path) -> None:
-    """Check, before anything runs, that a report can be written there.
+def check_folder(report: Path) -> None:
+    """Check, before anything runs, that a report can be written.
 
     Raises:
         OutputError: the path is a folder, or its folder does not exist or cannot be written to.
@@ -52,20 +52,20 @@ def free_report(wanted: Path) -> Path:
 
 
 def _is_taken(report: Path) -> bool:
-    places = (*_as_ncu_may_name(report), counts_path(report), _claim_of(report))
-    return any(place.exists() for place in places) or bool(reports_there(report, of_ranks=True))
+    places = (*_possible_paths(report), counts_path(report), _claim_of(report))
+    return any(place.exists() for place in places) or bool(existing_reports(report, of_ranks=True))
 
 
-def _as_ncu_may_name(report: Path) -> list[Path]:
+def _possible_paths(report: Path) -> list[Path]:
     return [report.with_name(without_suffix(report.name) + suffix) for suffix in REPORT_SUFFIXES]
 
 
 @contextlib.contextmanager
 def claimed(report: Path) -> Iterator[None]:
-    """Claim a report's name for this run: with two runs at once, ncu would make the second discard its recording.
+    """Claim a report's name for this run. Without claims, the second of two runs at once would lose its recording, as ncu refuses.
 
     Raises:
-        OutputError: another run has claimed it.
+        OutputError: another run has claimed the name.
     """
     claim = _claim_of(report)
     try:
@@ -75,7 +75,7 @@ def claimed(report: Path) -> Iterator[None]:
             f"{claim}: another run is recording {report.name}, or was killed while recording it",
             hint=f"choose another name with -o, or delete {claim.name}",
         ) from None
-    except OSError:  # the folder cannot be written to; look_at_place says so
+    except OSError:  # the folder cannot be written to; check_folder says so
         yield
         return
     try:
@@ -88,13 +88,13 @@ def _claim_of(report: Path) -> Path:
     return report.with_name(report.name + _CLAIM)
 
 
-def reports_there(report: Path, *, of_ranks: bool) -> list[tuple[int | None, Path]]:
+def existing_reports(report: Path, *, of_ranks: bool) -> list[tuple[int | None, Path]]:
     """Return the existing reports for a path, each with its rank, or None for a program without ranks.
 
-    Both plain and compressed ones: which of them ncu writes depends on its version.
+    Plain and compressed reports are returned, because which of them ncu writes depends on its version.
     """
     if not of_ranks:
-        return [(None, path) for path in _as_ncu_may_name(report) if path.is_file()]
+        return [(None, path) for path in _possible_paths(report) if path.is_file()]
     exists = list(report.parent.iterdir()) if report.parent.is_dir() else []
     return [
         found

@@ -1,4 +1,4 @@
-"""What a user asks of `ncuroof profile`, independent of the machine."""
+"""The options of `ncuroof profile`, independent of the machine."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from ncuroof.errors import ProfileRequestError
 
 _OF_WHOLE_NAMES = re.compile(r"[<>]|::")
-_MEANS_ANOTHER = re.compile(r"\\.|\(\?(?:P?<\w+>|<?[=!]|[:>]|[imsx-]+[:)])")
-"""Regular expression syntax that may contain these characters without matching them: `\\<`, `(?<!…`, `(?:…`."""
+_SPECIAL_SYNTAX = re.compile(r"\\.|\(\?(?:P?<\w+>|<?[=!]|[:>]|[imsx-]+[:)])")
+"""Syntax of regular expressions that contains these characters without matching them: `\\<`, `(?<!…`, `(?:…`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Steps:
 
 
 def parse_steps(text: str | None, *, of: str | None = None, stops_after: bool | None = None) -> Steps | None:
-    """Return the steps that `N` or `N:M` names; None for None.
+    """Parse steps, `N` or `N:M`; None for None.
 
     Raises:
         ProfileRequestError: `text` is malformed, or is None although `of` or `stops_after` is given.
@@ -120,7 +120,7 @@ class Request:
 
     @property
     def needs_runner(self) -> bool:
-        """Whether the script has to run inside ncuroof's runner while it is profiled."""
+        """Whether the script must run inside ncuroof's runner while it is profiled."""
         return self.steps is not None or self.annotates
 
     @property
@@ -137,9 +137,9 @@ class Request:
     def asks_for_whole_names(self) -> bool:
         """Whether the expressions in `kernels` match whole demangled names, with namespaces and template arguments.
 
-        They do if one of them contains what no function name does: `<`, `>` or `::`. Otherwise they match function names.
+        They do if one of them contains `<`, `>` or `::`, which no function name contains. Otherwise they match function names.
         """
-        return any(_OF_WHOLE_NAMES.search(_MEANS_ANOTHER.sub("", pattern)) for pattern in self.kernels)
+        return any(_OF_WHOLE_NAMES.search(_SPECIAL_SYNTAX.sub("", pattern)) for pattern in self.kernels)
 
     @property
     def is_bounded(self) -> bool:
@@ -148,7 +148,7 @@ class Request:
 
     @property
     def is_unlimited(self) -> bool:
-        """Whether neither these, nor --per-shape or --no-per-shape, nor a replay mode for ranges are given."""
+        """Whether the launches are not bounded, and neither --per-shape, --no-per-shape nor a replay mode for ranges is given."""
         return self.per_shape is None and not self.replays_ranges and not self.is_bounded
 
     @property
@@ -165,7 +165,7 @@ def checked(request: Request) -> Request:
             that records ranges; or --cover comes with --kernel patterns that match whole names.
     """
     for pattern in request.kernels:
-        error = _what_is_wrong(pattern)
+        error = _pattern_error(pattern)
         if error is not None:
             raise ProfileRequestError(
                 f"--kernel: expected a regular expression, found {pattern!r}: {error}",
@@ -191,7 +191,7 @@ def checked(request: Request) -> Request:
     return request
 
 
-def _what_is_wrong(pattern: str) -> re.error | None:
+def _pattern_error(pattern: str) -> re.error | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about syntax that later versions of Python may read differently
@@ -223,12 +223,12 @@ def split_words(words: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...
     return ncu_words, words
 
 
-def refuse_what_is_given(ncu_words: Iterable[str], given: Mapping[str, str]) -> None:
-    """Refuse options for ncu that ncuroof sets itself: ncu accepts each only once.
+def refuse_options_set_by_ncuroof(ncu_words: Iterable[str], given: Mapping[str, str]) -> None:
+    """Refuse options for ncu that ncuroof sets itself, because ncu accepts each option only once.
 
     Args:
         ncu_words: options that the user passes to ncu.
-        given: by option that ncuroof sets, what to ask ncuroof for instead.
+        given: the options that ncuroof sets, each with the option of ncuroof to use instead.
 
     Raises:
         ProfileRequestError: `ncu_words` contains such an option.
@@ -243,10 +243,10 @@ def refuse_what_is_given(ncu_words: Iterable[str], given: Mapping[str, str]) -> 
 
 
 def parse_cover(text: str) -> float:
-    """Return the share that `95%` or `0.95` names.
+    """Parse a share, `95%` or `0.95`.
 
     Raises:
-        ProfileRequestError: it is not a share above 0 and at most 1.
+        ProfileRequestError: the text is not a share above 0 and at most 1.
     """
     match = re.fullmatch(r"(\d+(?:\.\d*)?)(%?)", text)
     share = float(match[1]) / (100 if match[2] else 1) if match else 0.0

@@ -1,4 +1,4 @@
-"""A run as a small file that can be committed, and compared with later runs without the report it came from."""
+"""Baselines: a run as a small file that can be committed, and compared with later runs without its report."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ _TEXTS = ("name", "workload", "range", "short_name", "verdict", "limiter", "rena
 _COUNTS = ("group", "n_launches", "n_recorded", "n_high", "n_medium")
 _SIZES = ("grid", "block")
 _NUMBERS = ("duration_ns", "mean_ns", "deviation_ns", "recoverable_ns", "roof_frac")
-"""That every baseline has."""
+"""Numbers that every baseline has."""
 
 _CODE = tuple(name for name in CODE_COLUMNS if name != "opcodes")
-"""What is written of the machine code: by opcode it would be longer than all else."""
+"""Columns of the machine code that are written. Counts by opcode would be longer than the rest of the file."""
 
 _LEAST, _MOST = 1e-30, 1e30
-"""Of numbers above zero: those of a report, and what is made of them, are within; beyond, sums and ratios need not be finite."""
+"""Range of numbers above zero: reports never exceed it, and outside of it sums and ratios may overflow."""
 
 _MOST_NS = 1e18
 """Thirty years."""
 
 _MOST_LAUNCHES = 10**9
 _ROUNDING = 1e-4
-"""Of a time: numbers are written with six digits."""
+"""Relative error of a time that is accepted: numbers are written with six digits."""
 
 
-def _that_may_be_absent() -> tuple[str, ...]:
+def _optional_numbers() -> tuple[str, ...]:
     return (*load_comparison_rules().quantities(), COUNTED)
 
 
 def baseline_json(run: Run) -> bytes:
-    """Return a run as a baseline: what comparing needs of its groups; the same run gives the same bytes."""
+    """Return a run as a baseline: what a comparison needs of its groups. The same run gives the same bytes."""
     columns: dict[str, list[Any]] = {}
     for name in (*_COUNTS, *_TEXTS, *_SIZES):
         columns[name] = run.groups[name].to_list()
-    for name in (*_NUMBERS, *_that_may_be_absent()):
+    for name in (*_NUMBERS, *_optional_numbers()):
         columns[name] = [float(f"{value:.6g}") if _is_possible(value, name) else None for value in run.groups[name]]
-    columns[FOUND] = [_written(found) for found in run.groups[FOUND]]
+    columns[FOUND] = [_finding_pairs(found) for found in run.groups[FOUND]]
     for name in _CODE:
         columns[name] = run.groups[name].to_list()
     setup = {field: getattr(run.setup, field) for field in Setup.__slots__}
@@ -83,7 +83,7 @@ def read_baseline(path: str | os.PathLike[str]) -> Run:
     """Return the run of a baseline.
 
     Raises:
-        BaselineError: the file is no baseline, of another schema, or damaged.
+        BaselineError: the file is not a baseline, has a different schema, or is damaged.
         ReportNotFoundError: there is no such file.
         ReportAccessError: it cannot be read.
     """
@@ -110,7 +110,9 @@ def _run(content: dict[str, Any]) -> Run:
         groups=groups.with_columns(
             pl.lit([], pl.List(pl.UInt32)).alias("ids"),
             shown_name(),
-            renamed(pl.col("name")).alias("renamed"),  # by today's rules, whichever version wrote the baseline
+            renamed(pl.col("name")).alias(
+                "renamed"
+            ),  # by the rules of this version, not of the one that wrote the file
             variant(pl.col("name")).alias("variant"),
         ),
         n_kernels=n_kernels,
@@ -139,7 +141,7 @@ def _groups(columns: dict[str, Any]) -> pl.DataFrame:
     n_groups = len(columns["group"])
     if columns["group"] != list(range(n_groups)):
         raise ValueError(f"expected groups 0 to {n_groups - 1} in order, found {columns['group'][:8]}")
-    quantities = {name: columns.get(name, [None] * n_groups) for name in _that_may_be_absent()}
+    quantities = {name: columns.get(name, [None] * n_groups) for name in _optional_numbers()}
     try:
         groups = pl.DataFrame(
             {name: columns[name] for name in known} | quantities,
@@ -153,10 +155,12 @@ def _groups(columns: dict[str, Any]) -> pl.DataFrame:
     except pl.exceptions.PolarsError as error:
         raise ValueError("columns of the machine code differ in length, or have values of the wrong type") from error
     _check(groups)
-    return groups.with_columns(pl.Series(FOUND, _found(columns.get(FOUND, [None] * n_groups)), dtype=FOUND_TYPE))
+    return groups.with_columns(
+        pl.Series(FOUND, _findings_of_pairs(columns.get(FOUND, [None] * n_groups)), dtype=FOUND_TYPE)
+    )
 
 
-def _written(found: Sequence[Mapping[str, Any]] | None) -> list[list[Any]] | None:
+def _finding_pairs(found: Sequence[Mapping[str, Any]] | None) -> list[list[Any]] | None:
     """Return findings as pairs of name and gain."""
     if found is None:
         return None
@@ -164,8 +168,8 @@ def _written(found: Sequence[Mapping[str, Any]] | None) -> list[list[Any]] | Non
     return [[name, float(f"{gain:.6g}") if _is_possible(gain, name) else None] for name, gain in rounded]
 
 
-def _found(column: Sequence[Any]) -> list[Any]:
-    """Return findings as of FOUND; None where a baseline does not state them."""
+def _findings_of_pairs(column: Sequence[Any]) -> list[Any]:
+    """Return findings as values of FOUND; None where the baseline does not state them."""
     found = []
     for pairs in column:
         if pairs is not None and not all(len(pair) == 2 and isinstance(pair[0], str) for pair in pairs):
@@ -176,13 +180,13 @@ def _found(column: Sequence[Any]) -> list[Any]:
 
 
 def _check(groups: pl.DataFrame) -> None:
-    """Raise a `ValueError` where groups hold what no run has."""
+    """Raise a `ValueError` if groups hold values that no run can have."""
     one_or_more, zero_or_more = ("n_launches", "n_recorded"), ("n_high", "n_medium")
     is_right = {
         **{name: pl.col(name).is_between(1, _MOST_LAUNCHES).fill_null(value=False) for name in one_or_more},
         **{name: pl.col(name).is_not_null() for name in zero_or_more},
         **{
-            name: ((pl.col(name) == 0) | pl.col(name).is_between(_LEAST, _most(name))).fill_null(value=True)
+            name: ((pl.col(name) == 0) | pl.col(name).is_between(_LEAST, _largest_possible(name))).fill_null(value=True)
             for name in groups.columns
             if groups[name].dtype == pl.Float64
         },
@@ -214,18 +218,18 @@ def _unprofiled(entry: Mapping[str, Any]) -> UnprofiledLaunches:
 
 
 def _seems_counted(groups: pl.DataFrame) -> bool:
-    """Return whether a run was counted, of baselines that do not say it: launches stand for others, or times are not ncu's."""
+    """Return whether the run of an old baseline was counted: a launch stands for several, or a time is not ncu's."""
     recorded_ns = pl.col("mean_ns") * pl.col("n_recorded")
     is_other_time = (pl.col("duration_ns") - recorded_ns).abs() > _ROUNDING * recorded_ns
     return not groups.filter((pl.col("n_launches") != pl.col("n_recorded")) | is_other_time).is_empty()
 
 
-def _most(name: str) -> float:
+def _largest_possible(name: str) -> float:
     return _MOST_NS if name.endswith("_ns") else _MOST
 
 
 def _is_possible(value: float | None, name: str) -> bool:
-    return value is not None and (value == 0 or _LEAST <= value <= _most(name))
+    return value is not None and (value == 0 or _LEAST <= value <= _largest_possible(name))
 
 
 def _number(content: dict[str, Any], name: str, *, most: float = math.inf) -> float | None:

@@ -1,4 +1,4 @@
-"""Kernels that the user says to compare: one kernel of the run before with one of the run after, whatever they are called."""
+"""Pairs of kernels that the user names: one kernel of the run before, one of the run after, whatever they are called."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ChosenPair:
     """Kernels to compare.
 
     Attributes:
-        before, after: regular expressions to find in the demangled name, or in the function's name, of a run's kernels.
+        before, after: regular expressions, searched for in the demangled names and the function names of a run's kernels.
     """
 
     before: str
@@ -29,7 +29,7 @@ class ChosenPair:
 
 
 def parse_pair(text: str) -> ChosenPair:
-    """Return the pair that a text names: "naive=tiled", or "gemm" for the same kernel in both runs.
+    """Parse a pair: "naive=tiled", or "gemm" for the same kernel in both runs.
 
     Raises:
         SelectionError: a side is empty.
@@ -40,16 +40,16 @@ def parse_pair(text: str) -> ChosenPair:
     return ChosenPair(before, after or before)
 
 
-def chosen(before: Run, after: Run, pairs: Sequence[ChosenPair]) -> tuple[Run, Run, Matching]:
-    """Return the runs with the chosen kernels alone, and which of them are compared.
+def chosen_kernels(before: Run, after: Run, pairs: Sequence[ChosenPair]) -> tuple[Run, Run, Matching]:
+    """Return both runs reduced to the chosen kernels, and how these match.
 
-    Groups of launches (other shapes, other ranges) of a pair are matched in their order where both runs have equally many, else
-    all with all.
+    A kernel has several groups if it is launched with several shapes or in several NVTX ranges. If both runs have the same number
+    of groups, they are matched in order; otherwise all of them together form one match.
 
     Raises:
-        SelectionError: an expression is malformed, or found in no name of its run.
+        SelectionError: an expression is malformed, or matches no kernel of its run.
     """
-    sides = [(_found(before, pair.before), _found(after, pair.after)) for pair in pairs]
+    sides = [(_groups_named(before, pair.before), _groups_named(after, pair.after)) for pair in pairs]
     kept = [sorted({group for side in sides for group in side[which]}) for which in (0, 1)]
     matches = [
         match
@@ -57,7 +57,7 @@ def chosen(before: Run, after: Run, pairs: Sequence[ChosenPair]) -> tuple[Run, R
         for match in _matches([kept[0].index(group) for group in old], [kept[1].index(group) for group in new])
     ]
     matching = Matching(tuple(dict.fromkeys(matches)), removed=(), added=())
-    return _only(before, kept[0]), _only(after, kept[1]), matching
+    return _reduced_to(before, kept[0]), _reduced_to(after, kept[1]), matching
 
 
 def _matches(old: Sequence[int], new: Sequence[int]) -> Iterator[Match]:
@@ -68,27 +68,27 @@ def _matches(old: Sequence[int], new: Sequence[int]) -> Iterator[Match]:
         yield Match((one,), (other,), How.CHOSEN, Sureness.CERTAIN)
 
 
-def _found(run: Run, pattern: str) -> list[int]:
-    """Return the groups whose function has this very name, else those in whose name the expression is found."""
+def _groups_named(run: Run, pattern: str) -> list[int]:
+    """Return the groups of the function with exactly this name; if there is none, those whose name matches the expression."""
     known = [name for name in run.groups["name"].to_list() if name]
     exact = [name for name in known if function_name(name) == pattern]
     names = exact or matching_names(known, pattern, what="kernel")
     return run.groups.filter(pl.col("name").is_in(names))["group"].to_list()
 
 
-def _only(run: Run, groups: Sequence[int]) -> Run:
-    """Return a run as if it had launched these groups alone; of steps and of what was not recorded nothing is known then."""
+def _reduced_to(run: Run, groups: Sequence[int]) -> Run:
+    """Return a run reduced to some groups. Its steps and its unprofiled launches are unknown then."""
     numbers = pl.DataFrame(
         {"group": groups, "number": range(len(groups))}, schema=dict.fromkeys(("group", "number"), pl.UInt32)
     )
-    of_these, lines = (
+    kept, lines = (
         table.join(numbers, on="group", how="inner", maintain_order="left").with_columns(group="number").drop("number")
         for table in (run.groups, run.lines)
     )
     return replace(
         run,
-        groups=of_these,
-        n_kernels=int(of_these["n_recorded"].sum()),
+        groups=kept,
+        n_kernels=int(kept["n_recorded"].sum()),
         n_failed=0,
         failed=(),
         lines=lines,

@@ -1,6 +1,6 @@
-"""Whether the machine code of a match changed, and what in it: registers, shared memory, spills, instructions by opcode.
+"""Changes of the machine code of a match: registers, shared memory, spills, instructions by opcode.
 
-Code that stayed the same did not make a kernel slower: the clocks did, the input, or the machine.
+If the code stayed the same, something else made the kernel slower or faster: the clocks, the input, or the machine.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _RESOURCES = (
     ("launch.shared_bytes_per_block", "shared memory per block"),
     ("access.local_bytes", "local memory (spills, indexed arrays)"),
 )
-_OF_A_LAUNCH = ("grid", "block", "launch.shared_bytes_per_block")
-"""What the caller chooses, and not the code."""
+_LAUNCH_PARAMETERS = ("grid", "block", "launch.shared_bytes_per_block")
+"""Parameters of a launch, which the caller chooses."""
 
 _LENGTH = "n_instructions"
 _NEARLY_ALL = 0.9
-"""Least share of a change of time (logarithms) that the clock accounts for, for it to be named alone (a choice)."""
+"""Share of a change of time, in logarithms, from which on the clock is named as the only cause. A choice."""
 
 _MOST_OPCODES = 6
 
@@ -41,12 +41,12 @@ class Code(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class CodeChange:
-    """What changed in the code of a match.
+    """A change in the code of a match.
 
     Attributes:
-        what: a quantity, "n_instructions", or "opcode." and an opcode.
-        words: what to call it.
-        before, after: a launch's, or of the whole code; 0 for an opcode that was not executed.
+        what: a quantity, "n_instructions", or "opcode." followed by an opcode.
+        words: the same for people.
+        before, after: its values per launch; for "n_instructions", those of the whole code. 0 for an opcode that was not executed.
     """
 
     what: str
@@ -56,7 +56,7 @@ class CodeChange:
 
     @property
     def is_telling(self) -> bool:
-        """Whether it says what kind of work changed: most opcodes do not, nor does the length of the code."""
+        """Whether the change says what kind of work changed. Most opcodes do not, nor does the length of the code."""
         kind, _, opcode = self.what.partition("opcode.")
         return opcode in load_comparison_rules().code.words if not kind else self.what != _LENGTH
 
@@ -72,7 +72,7 @@ class CodeChange:
 
 
 def code_of_match(old: Sequence[Row], new: Sequence[Row]) -> Code:
-    """Return whether the groups of two sides have the same code; unknown where one has none, or calls functions elsewhere."""
+    """Return whether two sides have the same code; unknown if a side has no code, or calls functions outside of its code."""
     sides = [{row["sha256"] for row in rows} for rows in (old, new)]
     if None in sides[0] | sides[1]:
         return Code.UNKNOWN
@@ -82,7 +82,7 @@ def code_of_match(old: Sequence[Row], new: Sequence[Row]) -> Code:
 
 
 def code_changes(old: Sequence[Row], new: Sequence[Row]) -> tuple[CodeChange, ...]:
-    """Return what changed from the code of one kernel to that of another, of what the reports say.
+    """Return the changes from the code of one kernel to the code of another, as far as the reports show them.
 
     Resources come first, then executed opcodes, then the length of the code.
     """
@@ -90,18 +90,18 @@ def code_changes(old: Sequence[Row], new: Sequence[Row]) -> tuple[CodeChange, ..
         return ()
     before, after = old[0], new[0]
     return (
-        *_of_amounts(before, after, _RESOURCES),
-        *_of_opcodes(before["opcodes"], after["opcodes"]),
-        *_of_amounts(before, after, ((_LENGTH, "instructions in the code"),)),
+        *_amount_changes(before, after, _RESOURCES),
+        *_opcode_changes(before["opcodes"], after["opcodes"]),
+        *_amount_changes(before, after, ((_LENGTH, "instructions in the code"),)),
     )
 
 
 def executed(row: Row, opcode: str) -> float | None:
-    """Return how many warp instructions of an opcode a launch executes; None where they were not collected."""
+    """Return how many warp instructions of an opcode a launch executes; None if they were not collected."""
     return None if row["opcodes"] is None else float(_counts(row["opcodes"])[opcode])
 
 
-def _of_amounts(before: Row, after: Row, quantities: Sequence[tuple[str, str]]) -> Iterator[CodeChange]:
+def _amount_changes(before: Row, after: Row, quantities: Sequence[tuple[str, str]]) -> Iterator[CodeChange]:
     least = load_comparison_rules().code.least_resource_ratio
     for name, words in quantities:
         was, became = before[name], after[name]
@@ -109,10 +109,10 @@ def _of_amounts(before: Row, after: Row, quantities: Sequence[tuple[str, str]]) 
             yield CodeChange(name, words, float(was), float(became))
 
 
-def _of_opcodes(before: str | None, after: str | None) -> list[CodeChange]:
-    """Return the opcodes of which a launch executes considerably more or fewer.
+def _opcode_changes(before: str | None, after: str | None) -> list[CodeChange]:
+    """Return the opcodes that a launch executes considerably more or less often.
 
-    Those that say what kind of work it is come first, of these the largest difference.
+    Opcodes that say what kind of work changed come first, and among them the largest difference.
     """
     if before is None or after is None:
         return []
@@ -146,7 +146,7 @@ def _of_opcodes(before: str | None, after: str | None) -> list[CodeChange]:
 
 
 def _counts(text: str) -> Counter[str]:
-    """Return executed instructions by opcode, of a text as of `instances_text`."""
+    """Parse executed instructions by opcode, as `instances_text` writes them."""
     words = text.split()
     return Counter({opcode: int(count) for opcode, count in zip(words[::2], words[1::2], strict=True)})
 
@@ -155,19 +155,19 @@ def _count(value: float) -> str:
     return "none" if not value else formatting.scaled(value)
 
 
-def same_code_words(before: MatchedGroups, after: MatchedGroups, clock_frac: float, *, is_explained: bool) -> str:
-    """Return where a change of time comes from that the code cannot be the cause of, as far as the counters show it.
+def cause_under_same_code(before: MatchedGroups, after: MatchedGroups, clock_frac: float, *, is_explained: bool) -> str:
+    """Return the cause of a change of time under unchanged code, as far as the counters show it.
 
-    A clock that can account for little of the change is not its cause, nor are bytes that moved the other way.
+    The clock is not the cause if it accounts for little of the change, nor are DRAM bytes that moved the opposite way.
 
     Args:
         before: groups of the match before.
         after: groups of the match after.
         clock_frac: change of the SM clock.
-        is_explained: whether an amount of work or traffic explains the change.
+        is_explained: whether a changed amount of work or traffic explains the change of time.
     """
     rules = load_comparison_rules()
-    launches = [[row[size] for row in side.rows for size in _OF_A_LAUNCH] for side in (before, after)]
+    launches = [[row[size] for row in side.rows for size in _LAUNCH_PARAMETERS] for side in (before, after)]
     if launches[0] != launches[1]:
         return "another launch: grid, block or shared memory"
     n_executed = _ratio(before.amount(INSTRUCTIONS), after.amount(INSTRUCTIONS))

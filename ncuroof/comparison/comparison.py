@@ -1,4 +1,4 @@
-"""Two runs compared: what matches, what changed in it, and what that means for the whole run."""
+"""Compare two runs: match their kernels, find what changed in each match, and sum the changes up for the run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from html import escape
 
 import polars as pl
 
-from ncuroof.comparison.chosen_pairs import ChosenPair, chosen
+from ncuroof.comparison.chosen_pairs import ChosenPair, chosen_kernels
 from ncuroof.comparison.deltas import Delta, deltas
 from ncuroof.comparison.distinct_names import names_of_failed, with_distinct_names
 from ncuroof.comparison.matching import Matching, Sureness, match
@@ -21,11 +21,11 @@ from ncuroof.comparison.run import Run
 from ncuroof.comparison.signatures import texts_without_versions
 
 _MOST_NAMES = 3
-_MOST_AT_OTHER_CLOCKS = 0.1
-"""Of the matched time of both runs: with more at other clocks a run's whole time is that of its clocks, too."""
+_MOST_AT_DIFFERENT_CLOCKS = 0.1
+"""Share of the matched time at differing clocks above which the times of the whole runs are not compared."""
 
 _LEAST_MATCHED = 0.5
-"""Of the time of both runs: with less in matches, these do not speak for the clocks of the runs."""
+"""Share of the time of both runs below which the matches do not represent the clocks of the runs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,11 +34,11 @@ class Comparison:
 
     Attributes:
         before, after: the runs.
-        comparable: what of them can be compared.
-        matching: which groups are the same, added and removed.
+        comparable: whether their times can be compared, and why not.
+        matching: which groups match, were added and were removed.
         deltas: what changed in the matches, in their order.
         is_chosen: whether the runs hold only kernels that the user named.
-        written: writes the text that notebooks show of it.
+        written: returns the text that a notebook shows.
     """
 
     before: Run
@@ -58,7 +58,7 @@ class Comparison:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing changed: every group has its like, no time differs by more than chance, and all could be compared."""
+        """Whether nothing changed: every group has a match, no time differs by more than noise, and all times are comparable."""
         is_moved = (
             self.matching.added
             or self.matching.removed
@@ -70,17 +70,17 @@ class Comparison:
 
 
 def compare(before: Run, after: Run, pairs: Sequence[ChosenPair] = ()) -> Comparison:
-    """Return what changed from one run to another, or with `pairs` from kernels of one run to kernels of the other.
+    """Return what changed between two runs, or, with `pairs`, between chosen kernels.
 
     Raises:
         SelectionError: a run has no kernel that a pair names.
     """
     before, after = with_distinct_names(before, after)
     if pairs:
-        before, after, matching = chosen(before, after, pairs)
+        before, after, matching = chosen_kernels(before, after, pairs)
     runs = before, after
     precisions = before.setup.precisions, after.setup.precisions
-    if all(precisions) and precisions[0] != precisions[1]:  # what one run alone counted is no change of the program's
+    if all(precisions) and precisions[0] != precisions[1]:  # FLOPs that only one run counted are no change
         runs = before.without_flop(), after.without_flop()
     if not pairs:
         matching = match(*runs)
@@ -95,48 +95,48 @@ def compare(before: Run, after: Run, pairs: Sequence[ChosenPair] = ()) -> Compar
 
 
 def run_obstacle(comparison: Comparison) -> str | None:
-    """Return why the GPU times of the whole runs say nothing, else None.
+    """Return why the GPU times of the whole runs cannot be compared, or None if they can.
 
-    A run is damaged, launches failed or were counted in one run alone, times are not known or were left out of the sums, the runs
-    cover other parts of the program, or the clocks are others.
+    Reasons are: several chosen kernels, a damaged run, launches that failed in only one run, unknown times, runs that cover
+    different parts of the program, launches that were counted in only one run, or different clocks.
     """
     return (
-        _several_chosen(comparison)
+        _chosen_obstacle(comparison)
         or damage_of({"before": comparison.before, "after": comparison.after})
-        or _failed_otherwise(comparison.before, comparison.after)
-        or _of_unknown_time(comparison.before, comparison.after)
+        or _failure_difference(comparison.before, comparison.after)
+        or _unknown_times(comparison.before, comparison.after)
         or coverage_obstacle(comparison.before, comparison.after)
-        or _counted_otherwise(comparison.before, comparison.after)
-        or _at_other_clocks(comparison)
+        or _count_difference(comparison.before, comparison.after)
+        or _clock_difference(comparison)
     )
 
 
-def _several_chosen(comparison: Comparison) -> str:
-    """Return that chosen kernels have no sum: they may be steps of a series; "" for one pair, or where none were chosen."""
+def _chosen_obstacle(comparison: Comparison) -> str:
+    """Return that several kernels were chosen, so that their sum has no meaning: they may be steps of a series; else ""."""
     return "several kernels were chosen" if comparison.is_chosen and len(comparison.deltas) > 1 else ""
 
 
 def damage_of(runs: Mapping[str, Run]) -> str:
-    """Return how runs, by when they ran, are damaged: launches may be missing in them; "" where all are whole."""
+    """Return which runs are damaged and how, so that launches may be missing; "" if all are whole."""
     return ", ".join(f"the run {when} is damaged ({'; '.join(run.damage)})" for when, run in runs.items() if run.damage)
 
 
-def _of_unknown_time(before: Run, after: Run) -> str:
-    """Return of which kernels the time is not known, where that of others is: sums lack it; "" where there are none."""
+def _unknown_times(before: Run, after: Run) -> str:
+    """Return which kernels have no time in a run where others have one, so that its sum is too low; else ""."""
     is_known = (pl.col("duration_ns") > 0).fill_null(value=False)
     clauses = []
     for run, when in ((before, "before"), (after, "after")):
         unknown = run.groups.filter(~is_known)["short_name"].to_list()
         if 0 < len(unknown) < run.groups.height:
-            clauses.append(f"the time of {some(unknown)} is not known {when}")
+            clauses.append(f"the time of {first_few(unknown)} is not known {when}")
     return ", ".join(clauses)
 
 
-def _counted_otherwise(before: Run, after: Run) -> str | None:
-    """Return that launches were counted in one run alone, or that what was counted and not recorded takes another time; else None.
+def _count_difference(before: Run, after: Run) -> str | None:
+    """Return that only one run was counted, or that the time of launches that were counted but not recorded differs; else None.
 
-    That time is in no sum, and with another one kernels may have come to it or left it. Beyond chance is what would be a change of
-    all that was counted.
+    That time is in no sum. If it differs by more than noise, a kernel may have moved from the recorded launches to the others, or
+    back. The noise is the noise of all counted time.
     """
     if before.is_counted != after.is_counted:
         return f"only the run {'before' if before.is_counted else 'after'} has a counting run, without ncu"
@@ -151,12 +151,12 @@ def _counted_otherwise(before: Run, after: Run) -> str | None:
     return f"kernels that were counted but not profiled took {was / 1e6:.3g} ms{per_step} before, {became / 1e6:.3g} ms after"
 
 
-def _at_other_clocks(comparison: Comparison) -> str | None:
+def _clock_difference(comparison: Comparison) -> str | None:
     at_other_clocks = [delta for delta in comparison.deltas if delta.obstacle is not None]
-    if sum(map(_time_ns, at_other_clocks)) > _MOST_AT_OTHER_CLOCKS * sum(map(_time_ns, comparison.deltas)):
+    if sum(map(_time_ns, at_other_clocks)) > _MOST_AT_DIFFERENT_CLOCKS * sum(map(_time_ns, comparison.deltas)):
         longest = max(at_other_clocks, key=_time_ns)
         return f"{longest.names[1]}: {longest.obstacle}"
-    change = _run_clock_change(comparison)  # of short launches one by one it may be chance
+    change = _run_clock_change(comparison)  # of a single short launch it may be chance
     was, became = _unit_totals_ns(comparison)
     if was and became and not is_by_clocks(was, became, change):
         return None
@@ -173,12 +173,12 @@ def _are_mostly_matched(comparison: Comparison) -> bool:
 
 
 def _time_ns(delta: Delta) -> float:
-    """Return the time of a match in both runs together, as far as it is known."""
+    """Return the time of a match in both runs together; an unknown time counts as 0."""
     return sum(time or 0.0 for time in delta.duration_ns)
 
 
 def _run_clock_change(comparison: Comparison) -> float:
-    """Return the SM clock of the runs, after over before, less one: over the matches, or over all launches where few match."""
+    """Return the SM clock after over before, minus one: over the matches, or over all launches if few match."""
     if _are_mostly_matched(comparison):
         return _clock_change(comparison)
     was, became = (_average_clock_hz(run) for run in (comparison.before, comparison.after))
@@ -186,20 +186,20 @@ def _run_clock_change(comparison: Comparison) -> float:
 
 
 def _average_clock_hz(run: Run) -> float | None:
-    """Return the average SM clock of a run by time: kernels that take long say more of it than many short ones."""
+    """Return the SM clock of a run, averaged by time; None if no launch has a clock and a time."""
     known = run.groups.drop_nulls(["sm_clock_hz", "duration_ns"])
     total = float(known["duration_ns"].sum())
     return float((known["sm_clock_hz"] * known["duration_ns"]).sum()) / total if total else None
 
 
 def _clock_change(comparison: Comparison) -> float:
-    """Return the SM clock after over before, less one: the average by time over the matches."""
+    """Return the SM clock after over before, minus one, averaged over the matches by time."""
     total = sum(map(_time_ns, comparison.deltas))
     return sum(_time_ns(delta) * delta.clock_frac for delta in comparison.deltas) / total if total else 0.0
 
 
-def _failed_otherwise(before: Run, after: Run) -> str:
-    """Return which launches failed in one run alone; "" where as many failed in both, and none of them is known to be another."""
+def _failure_difference(before: Run, after: Run) -> str:
+    """Return which launches failed in only one run. Without names, compare only their numbers. "" for no difference."""
     if "" in (*before.failed, *after.failed):
         n_failed = len(before.failed), len(after.failed)
         return (
@@ -216,22 +216,24 @@ def _failed_otherwise(before: Run, after: Run) -> str:
 
 
 def _short_list(names: Counter[str], shown: Mapping[str, str]) -> str:
-    """Return some of the names, as they are shown, and their numbers."""
-    return some([f"{count} launches of {shown[name]}" if count > 1 else shown[name] for name, count in names.items()])
+    """Return the first few names as they are shown, each with its number of launches."""
+    return first_few(
+        [f"{count} launches of {shown[name]}" if count > 1 else shown[name] for name, count in names.items()]
+    )
 
 
-def some(names: Sequence[str]) -> str:
-    """Return the first of some names, each once, and how many more there are."""
+def first_few(names: Sequence[str]) -> str:
+    """Return the first few names, each once, and how many more there are."""
     known = list(dict.fromkeys(names))
     more = [f"{len(known) - _MOST_NAMES} more"] if len(known) > _MOST_NAMES else []
     return ", ".join(known[:_MOST_NAMES] + more)
 
 
 def run_change(comparison: Comparison) -> tuple[float | None, float | None]:
-    """Return the change of the run's GPU time as a share of it, and the change that chance alone makes seem possible.
+    """Return the change of the run's GPU time, as a share of it, and its noise.
 
-    Per step, where the runs cover another number of steps. Of a chosen kernel that of a launch. None where a time is not known, or
-    there is an obstacle (`run_obstacle`).
+    If the runs cover different numbers of steps, the change is per step; for a chosen kernel, it is per launch. Both are None if a
+    time is unknown, or if there is an obstacle (`run_obstacle`).
     """
     if run_obstacle(comparison) is not None:
         return None, None
@@ -245,11 +247,11 @@ def run_change(comparison: Comparison) -> tuple[float | None, float | None]:
 
 
 def matched_change(comparison: Comparison) -> tuple[float | None, float | None]:
-    """Return the change of what both runs launched, launch for launch, and the change that chance alone makes seem possible.
+    """Return the change of the kernels that both runs launched, launch for launch, and its noise.
 
-    Time of the matched kernels after, as often as they were launched before, over their time before, less one: what is left of a
-    run's change without kernels and launches that one run has more of, and without what is matched by a guess. None where no time
-    of a kernel is known on both runs.
+    The change is the mean times after, weighted by the numbers of launches before, over the same sum of the times before, minus
+    one. So additional kernels and additional launches do not count. Matches that are guesses do not count either. Both values are
+    None if no kernel has a known time in both runs.
     """
     was = became = 0.0
     noises_ns: list[float] = []
@@ -269,13 +271,13 @@ def matched_change(comparison: Comparison) -> tuple[float | None, float | None]:
 
 
 def _unit_totals_ns(comparison: Comparison) -> tuple[float | None, float | None]:
-    """Return the GPU times of both runs, per step where they cover another number of steps; None where one is not known."""
+    """Return the GPU times of both runs, per step if their numbers of steps differ; None for an unknown time."""
     units = n_units(comparison.before, comparison.after)
     was, became = total_ns(comparison.before), total_ns(comparison.after)
     return None if was is None else was / units[0], None if became is None else became / units[1]
 
 
 def total_ns(run: Run) -> float | None:
-    """Return the GPU time of a run; None where it is not known for any of them."""
+    """Return the GPU time of a run; None if no launch has a known time."""
     durations = run.groups["duration_ns"].drop_nulls()
     return float(durations.sum()) if len(durations) else None

@@ -1,4 +1,4 @@
-"""What changed: first whether a difference of time is more than chance, then how large it is, then what explains it."""
+"""What changed in a match: whether its time changed by more than noise, by how much, and what explains it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from enum import Enum
 
 import polars as pl
 
-from ncuroof.comparison.code_changes import Code, CodeChange, code_changes, code_of_match, same_code_words
+from ncuroof.comparison.code_changes import Code, CodeChange, cause_under_same_code, code_changes, code_of_match
 from ncuroof.comparison.explanations import QuantityChange, changes
 from ncuroof.comparison.finding_changes import FindingChange, LineChange, finding_change, line_changes
 from ncuroof.comparison.matched_groups import MatchedGroups, Row, aligned, whole_sum, work_ratio
@@ -32,9 +32,9 @@ class Outcome(str, Enum):
 
     FASTER = "faster"
     SLOWER = "slower"
-    SAME = "same"  # a change that matters is ruled out
-    AMBIGUOUS = "ambiguous"  # neither seen nor ruled out
-    UNKNOWN = "unknown"  # a time is not known, or times are not compared
+    SAME = "same"  # no change large enough to matter
+    AMBIGUOUS = "ambiguous"  # a change that matters is neither seen nor ruled out
+    UNKNOWN = "unknown"  # a time is unknown, or the times are not comparable
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,32 +42,33 @@ class Delta:
     """A match and what changed in it.
 
     Attributes:
-        match: which groups.
+        match: the groups that are compared.
         names: short names before and after.
         n_launches: launches before and after.
-        is_in_all: whether all launches of either side are compared together, as several kernels were chosen: amounts and times are
-            those of all.
-        is_same_work_in_all: whether all launches together do the same work, in another number of launches: amounts and times after
-            are then those of what one launch before does.
-        duration_ns: GPU time of all launches, before and after; None where not known.
-        mean_ns: time of one launch, before and after; of several groups that of all, over how often they were launched together.
-        obstacle: why the times are not compared; None where they are.
-        change_frac: of `mean_ns`, after over before less one; None where either is not known, or they are not compared.
-        chance: how uncertain that is; None likewise.
-        clock_frac: SM clock, after over before less one; 0 where not known.
-        work: what of the work was counted, FLOPs or instructions, and that after over before; None where it was not.
+        is_in_all: whether all launches of each side are compared as one, because the user chose several kernels: amounts and times
+            are totals.
+        is_same_work_in_all: whether both sides do the same work in all, in different numbers of launches: amounts and times after
+            are then per the work of one launch before.
+        duration_ns: GPU time of all launches, before and after; None if unknown.
+        mean_ns: time of one launch, before and after; for several groups, their total time over how often they were launched
+            together.
+        obstacle: why the times are not compared; None if they are.
+        change_frac: `mean_ns` after over before, minus one; None if either is unknown, or if the times are not compared.
+        chance: the uncertainty of `change_frac`; None if `change_frac` is.
+        clock_frac: SM clock after over before, minus one; 0 if unknown.
+        work: the measure of work, FLOPs or instructions, and its ratio after over before; None if neither was counted.
         verdicts, limiters: of the longest group, before and after.
         recoverable_ns, roof_frac: before and after.
-        changes: quantities that differ by more than their least, those that explain the change of time first.
-        lines: where in the source the time changed, the most first; nothing where the change is not significant.
-        findings: those of one side only, of a kernel that stands against one; None where they are not known, or may differ because
-            other sections were collected.
+        changes: quantities that changed by more than their threshold; those that explain the change of time come first.
+        lines: source lines whose time changed, the largest change first; empty if the change is not significant.
+        findings: findings of only one side, if one group is matched with one; None if they are unknown, or if the runs collected
+            different sections.
         code: whether the machine code is the same.
-        code_changes: what changed in it, where it did.
-        cause: what made the same code take more or less time; "" where its time did not change, or the code did.
-        n_recorded: launches before and after that were recorded.
-        counted_ns: time of one launch on average as counted without ncu, before and after; None where not all
-            launches of both were.
+        code_changes: what changed in the code.
+        cause: why unchanged code took more or less time; "" if the time did not change, or if the code did.
+        n_recorded: recorded launches, before and after.
+        counted_ns: mean time of a launch in the counting runs, without ncu, before and after; None unless all launches of both runs
+            were counted.
     """
 
     match: Match
@@ -96,19 +97,19 @@ class Delta:
     n_recorded: tuple[int, int] = (1, 1)
 
     def noise_of(self, n_changes: int) -> float | None:
-        """Return what chance and clocks alone make seem possible, in any of so many changes; None where that is not known."""
+        """Return the noise of the change if `n_changes` changes are judged together, clocks included; None if unknown."""
         if self.chance is None or self.change_frac is None:
             return None
         return self.chance.noise_frac(n_changes) + by_clocks(self.change_frac, self.clock_frac)
 
     @property
     def noise_frac(self) -> float | None:
-        """A smaller change is none; None where that is not known."""
+        """Changes smaller than this are noise; None if unknown."""
         return self.noise_of(1)
 
     @property
     def is_significant(self) -> bool:
-        """Whether the change is more than chance."""
+        """Whether the change exceeds the noise."""
         noise = self.noise_frac
         return self.change_frac is not None and noise is not None and is_beyond(self.change_frac, noise)
 
@@ -118,7 +119,7 @@ class Delta:
         return self.outcome_of(1)
 
     def outcome_of(self, n_changes: int) -> Outcome:
-        """Return what became of the time, beyond what chance makes seem possible in any of so many changes."""
+        """Return what became of the time if `n_changes` changes are judged together."""
         noise = self.noise_of(n_changes)
         if self.change_frac is None or noise is None or self.change_frac <= -1:
             return Outcome.UNKNOWN
@@ -130,7 +131,7 @@ class Delta:
 
     @property
     def n_to_settle(self) -> int | None:
-        """How many launches of each run would settle an ambiguous outcome; None where it is not, or where more do not help."""
+        """How many launches of each run would settle an ambiguous outcome; None if it is clear, or if more launches do not help."""
         if self.outcome is not Outcome.AMBIGUOUS or self.chance is None or self.change_frac is None:
             return None
         noise = load_comparison_rules().noise
@@ -145,7 +146,7 @@ class Delta:
 
     @property
     def is_counted_otherwise(self) -> bool:
-        """Whether launches take longer or shorter as counted without ncu, where what ncu recorded does not show it."""
+        """Whether the counting runs, without ncu, show a change that the launches under ncu do not show."""
         if self.counted_ns is None or self.obstacle is not None:
             return False
         change = self.counted_ns[1] / self.counted_ns[0] - 1
@@ -154,7 +155,7 @@ class Delta:
 
 
 def deltas(before: Run, after: Run, matches: Sequence[Match]) -> list[Delta]:
-    """Return what changed in every match, in their order."""
+    """Return what changed in every match, in the order of the matches."""
     old_rows, new_rows = _by_group(before.groups), _by_group(after.groups)
     lines = _lines_by_group(before.lines), _lines_by_group(after.lines)
     rules = load_comparison_rules()
@@ -174,13 +175,13 @@ def _by_group(groups: pl.DataFrame) -> dict[int, Row]:
 
 
 def _lines_by_group(lines: pl.DataFrame) -> dict[int, list[Row]]:
-    """Return the lines by which changes are found, by group: those whose text is known."""
+    """Return by group the source lines whose text is known: lines are matched by their text."""
     known = lines.filter(pl.col("text").is_not_null())
     return {rows[0]["group"]: rows for part in known.partition_by("group") if (rows := part.to_dicts())}
 
 
 def _with_lines(delta: Delta, lines: tuple[dict[int, list[Row]], dict[int, list[Row]]], noise: Noise) -> Delta:
-    """Return a change with where in the source it is, where one kernel stands against one."""
+    """Add the source lines whose time changed, if the change is significant and one group is matched with one."""
     old, new = delta.match.before, delta.match.after
     before_ns, after_ns = delta.mean_ns
     if not delta.is_significant or len(old) > 1 or len(new) > 1 or before_ns is None or after_ns is None:
@@ -229,7 +230,9 @@ def _delta(found: Match, old: list[Row], new: list[Row], rules: ComparisonRules)
     is_moved = delta.is_significant
     found_changes = changes(before, after, change if is_moved else None, rules)
     is_explained = any(each.explains and each.kind == "amount" for each in found_changes)
-    cause = same_code_words(before, after, clock, is_explained=is_explained) if code is Code.SAME and is_moved else ""
+    cause = (
+        cause_under_same_code(before, after, clock, is_explained=is_explained) if code is Code.SAME and is_moved else ""
+    )
     return replace(delta, changes=found_changes, cause=cause)
 
 

@@ -1,4 +1,4 @@
-"""Short names that several kernels of the runs share, with the words of the full names that tell them apart."""
+"""Distinguish kernels that share a short name by the words in which their full names differ."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ _MOST_OF_A_WORD = 40
 _LEAST_OF_A_NAME = 16
 
 _CAST = r"\([0-9A-Za-z_: ]+\)(-?[0-9])"
-"""As NVIDIA's demangler writes a constant: `(int)64`."""
+"""A constant as NVIDIA's demangler writes it: `(int)64`."""
 
 
 def with_distinct_names(*runs: Run) -> tuple[Run, ...]:
-    """Return runs whose groups of one short name have others where their names differ: "launch_global · advance".
+    """Return runs in which kernels of the same short name have distinct short names: "launch_global · advance".
 
-    All instantiations of a template have one short name, and all kernels of a program that uses Kokkos.
+    Without this, all instantiations of a template share a short name, and so do all kernels of a program that uses Kokkos.
     """
     words = _words_by_short(name for run in runs for name in _names(run.groups).iter_rows())
     return tuple(_named(run, words) for run in runs)
 
 
 def with_distinct_labels(runs: Sequence[tuple[Run, Path | None]]) -> list[Run]:
-    """Return runs of which no two have one label, where they are of different files.
+    """Return runs such that runs of different files have different labels.
 
-    What shares a label is called by the shortest end of its path that no other of these has: "old/run.ncu-rep". A baseline has the
-    label of the report that it was made from, and then its own name behind it.
+    Runs that share a label are labelled with the shortest end of their path that is unique: "old/run.ncu-rep". A baseline keeps the
+    label of the report that it was made from, followed by its own name.
 
     Args:
-        runs: each with the path of its report or baseline; None where it came from none.
+        runs: each with the path of its report or baseline; None if it has no file.
     """
     paths = {path.absolute(): run.label for run, path in runs if path is not None}
     shared = {label for label in paths.values() if list(paths.values()).count(label) > 1}
@@ -56,7 +56,7 @@ def with_distinct_labels(runs: Sequence[tuple[Run, Path | None]]) -> list[Run]:
 
 
 def _shortest_end(path: Path, others: Sequence[Path]) -> str:
-    """Return the last parts of a path, as few as no other path ends with."""
+    """Return the fewest last parts of a path that no other path ends with."""
     n_parts = 1
     while n_parts < len(path.parts) and any(other.parts[-n_parts:] == path.parts[-n_parts:] for other in others):
         n_parts += 1
@@ -64,9 +64,9 @@ def _shortest_end(path: Path, others: Sequence[Path]) -> str:
 
 
 def names_of_failed(*runs: Run) -> Mapping[str, str]:
-    """Return what to call the launches that failed to profile: the function, distinguished among all of the runs.
+    """Return short names, distinct over all of the runs, for the launches that failed to profile.
 
-    By their names as recorded, and by these without versions of libraries.
+    Keys are the recorded names, and the recorded names without versions of libraries.
     """
     recorded = {name for run in runs for name in run.failed}
     failed = {*recorded, *texts_without_versions([*recorded])}
@@ -79,11 +79,11 @@ def names_of_failed(*runs: Run) -> Mapping[str, str]:
     )
     words = _words_by_short(_names(table).iter_rows())
     plain = dict(zip(failed, texts_without_versions([*failed]), strict=True))
-    return {name: _with(shorts[name], words.get(shorts[name], {}).get(plain[name], ())) for name in failed}
+    return {name: _with_last_words(shorts[name], words.get(shorts[name], {}).get(plain[name], ())) for name in failed}
 
 
 def _words_by_short(names: Iterable[tuple[str, str, str]]) -> Mapping[str, Mapping[str, Sequence[str]]]:
-    """Return by what the names differ that share a short one, of rows of `_names`."""
+    """Return for each shared short name the words in which its full names differ, from rows of `_names`."""
     full: dict[str, dict[str, str]] = defaultdict(dict)
     for short, name, plain in names:
         full[short][name] = plain
@@ -91,7 +91,7 @@ def _words_by_short(names: Iterable[tuple[str, str, str]]) -> Mapping[str, Mappi
 
 
 def _names(groups: pl.DataFrame) -> pl.DataFrame:
-    """Return short names, names, and these without parameters."""
+    """Return the short name, the name, and the name without parameters of each group."""
     name = without_versions(pl.col("name").fill_null(""))
     return groups.select(
         "short_name", name.alias("name"), without_parameters(name).str.replace_all(_CAST, "$1").alias("plain")
@@ -99,7 +99,7 @@ def _names(groups: pl.DataFrame) -> pl.DataFrame:
 
 
 def _words(plain_by_name: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
-    """Return by what names differ: in their template arguments, or where these are alike, in parameters."""
+    """Return the words in which names differ: template arguments, or parameters if the template arguments agree."""
     if len(set(plain_by_name.values())) < len(plain_by_name):
         return differences(plain_by_name)
     by_plain = differences(plain_by_name.values())
@@ -107,12 +107,14 @@ def _words(plain_by_name: Mapping[str, str]) -> Mapping[str, Sequence[str]]:
 
 
 def _named(run: Run, words: Mapping[str, Mapping[str, Sequence[str]]]) -> Run:
-    shown = [_with(short, words.get(short, {}).get(name, ())) for short, name, _ in _names(run.groups).iter_rows()]
+    shown = [
+        _with_last_words(short, words.get(short, {}).get(name, ())) for short, name, _ in _names(run.groups).iter_rows()
+    ]
     return replace(run, groups=run.groups.with_columns(pl.Series("short_name", shown, pl.String)))
 
 
-def _with(short: str, words: Sequence[str]) -> str:
-    """Return a short name with as many of the last words as there is room for: these differ where the first are alike."""
+def _with_last_words(short: str, words: Sequence[str]) -> str:
+    """Return a short name and as many of the last words as fit: names tend to differ in their last words."""
     if not words:
         return short
     cut = [_cut_within(word) for word in words]
@@ -123,6 +125,6 @@ def _with(short: str, words: Sequence[str]) -> str:
 
 
 def _cut_within(word: str) -> str:
-    """Return a word without its middle where it is long: names that differ often begin alike, or end so."""
+    """Return a long word without its middle: similar names mostly share either their beginning or their end."""
     half = _MOST_OF_A_WORD // 2
     return word if len(word) <= _MOST_OF_A_WORD else f"{word[:half]}…{word[1 - half :]}"

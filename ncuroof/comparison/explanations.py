@@ -1,6 +1,6 @@
-"""What explains a change of time: quantities that moved the way the time did, and can account for a good part of it.
+"""Explain a change of time by quantities that moved the way the time did and can account for a good part of it.
 
-How much a quantity can account for, at most, is bounded first.
+For each quantity, an upper bound of what it can account for is computed first.
 """
 
 from __future__ import annotations
@@ -14,25 +14,25 @@ from ncuroof.comparison.rules import FILLED, LIMITING, OF_THE_GPU, RESIDENT, WOR
 from ncuroof.enums import Verdict
 
 _FOLLOWS_RATIO = 1.1
-"""A utilisation that moved by no more than this beyond its amount followed it."""
+"""A utilisation that moved by no more than this factor beyond its amount of work only followed the work."""
 
 _MOVED_RATIO = 1.05
-"""Bytes behind hits, and what a block takes, that differ by less are the same."""
+"""Missed bytes, and resources of a block, that differ by a smaller factor are the same."""
 
 _MOSTLY_FILLED_FRAC = 0.7
-"""Of the warps that fit: with fewer, something else than the room for them is why they are few."""
+"""Share of the warps that fit. If fewer are resident, their number is limited by something else than resources."""
 
 _AS_BUSY = 0.95
-"""Units whose times differ by less do the same: one contains the other."""
+"""Two units whose busy times differ by less do the same work: one contains the other."""
 
 _ONLY_EXPLAINING = ("peak", "wait", "time")
-"""Kinds that are told only where they explain a change of time."""
+"""Kinds that are reported only if they explain a change of time."""
 
 _CONSEQUENCES = ("wait", "time")
-"""Kinds that tell nothing where the peak of what bounds a kernel explains its time: warps and other units wait for that."""
+"""Kinds that are left out if the peak of the limiting unit explains the time: warps and the other units wait for that unit."""
 
 _AS_MUCH = 0.8
-"""Of what a busy unit accounts for: an amount that accounts for so much of it says why it is busy."""
+"""An amount that accounts for this share of a unit's busy time is the reason why the unit is busy."""
 
 _ANY_UNIT = ""
 
@@ -42,11 +42,11 @@ class QuantityChange:
     """A quantity before and after.
 
     Attributes:
-        quantity, words, kind: as of `Explanation`.
+        quantity, words, kind: as in `Explanation`.
         before, after: its values.
-        accounts_for_frac: the share of the change of time that it can account for at most; None where it does not explain it.
-        accompanies: whether it only moved with the time, as a utilisation of as much work has to.
-        because: what moved the other way and is why: its name, words, and values before and after.
+        accounts_for_frac: the largest share of the change of time that it can account for; None if it does not explain the change.
+        accompanies: whether it only moved with the time, as the utilisation of a unit with unchanged work must.
+        because: quantities that caused its change: name, words, and values before and after.
     """
 
     quantity: str
@@ -67,15 +67,15 @@ class QuantityChange:
 def changes(
     before: MatchedGroups, after: MatchedGroups, time_change: float | None, rules: ComparisonRules
 ) -> tuple[QuantityChange, ...]:
-    """Return the quantities that changed by more than their least: first those that explain the change of time, by how much of it.
+    """Return the quantities that changed by more than their threshold. Those that explain most of the change of time come first.
 
-    Peaks, waits and busy times are among them only where they explain it.
+    Peaks, waits and busy times are included only if they explain the change of time.
 
     Args:
-        before: what was launched before.
-        after: what was launched after.
-        time_change: of the time, as a share of it; None where it did not change beyond chance, and nothing explains that.
-        rules: what may explain it.
+        before: the groups before.
+        after: the groups after.
+        time_change: change of the time, as a share of the time before; None if it is noise, so that there is nothing to explain.
+        rules: which quantities may explain it.
     """
     moved = [each for each in rules.explanations if _has_moved(each, before, after)]
     explaining = _explaining(moved, before, after, time_change, rules) if time_change is not None else {}
@@ -84,12 +84,12 @@ def changes(
             each.quantity,
             each.words,
             each.kind,
-            _known(before, each),
-            _known(after, each),
+            _value_or_nan(before, each),
+            _value_or_nan(after, each),
             explaining.get(each),
             accompanies=time_change is not None
             and not explaining
-            and _is_as_the_time(each, before, after, time_change, rules),
+            and _moved_with_speed(each, before, after, time_change, rules),
             because=tuple(_causes(each, before, after)),
         )
         for each in moved
@@ -105,11 +105,12 @@ def changes(
 def _causes(
     explanation: Explanation, before: MatchedGroups, after: MatchedGroups
 ) -> Iterator[tuple[str, str, float, float]]:
-    """Yield the quantities that are why another one is less, or more, with their values before and after; then the blocks per SM.
+    """Yield the quantities that caused the change of an explanation, with their values before and after; then the blocks per SM.
 
-    That is what leaves room for no more blocks than fit on the side with less, if these are mostly there.
+    These are the resources that limit the resident blocks on the side with the smaller value. If that side hardly fills the warps
+    that fit, resources are not what limits it, and nothing is yielded.
     """
-    own = _ratio(before.value(explanation), after.value(explanation))
+    own = _log_ratio(before.value(explanation), after.value(explanation))
     if not explanation.because or not own:
         return
     less = after if own < 0 else before
@@ -119,7 +120,7 @@ def _causes(
     is_any = False
     for name, words, limited_by in explanation.because:
         was, became, limit = before.average(name), after.average(name), less.average(limited_by)
-        ratio = _ratio(was, became)
+        ratio = _log_ratio(was, became)
         is_limiting = room is None or limit is None or limit <= room
         if is_limiting and ratio and was and became and own * ratio < 0 and abs(ratio) >= math.log(_MOVED_RATIO):
             is_any = True
@@ -136,18 +137,18 @@ def _explaining(
     time_change: float,
     rules: ComparisonRules,
 ) -> Mapping[Explanation, float]:
-    """Return the quantities that explain a change of time, with the share of it that each can account for."""
+    """Return the quantities that explain a change of time, each with the share that it can account for."""
     slower, faster = (after, before) if time_change > 0 else (before, after)
     slowdown = Slowdown(slower, faster, slower.amount("mean_ns") or 0.0, faster.amount("mean_ns") or 0.0, rules)
     found = {
         each: frac
         for each in moved
         if not each.through
-        and _is_by_itself(each, before, after, rules)
+        and _can_be_a_cause(each, before, after, rules)
         and (frac := slowdown.accounted_frac(each)) >= rules.least_part_frac
     }
     for each in moved:
-        if slowdown.accounted_frac(each) and _are_misses_moved(each, before, after):
+        if slowdown.accounted_frac(each) and _did_misses_move(each, before, after):
             through = [frac for reason, frac in found.items() if reason.quantity in each.through]
             found |= {each: max(through)} if through else {}
     named = _unit_without_reason(found, slowdown)
@@ -163,7 +164,7 @@ def _explaining(
 
 
 def _unit_without_reason(found: Iterable[Explanation], slowdown: Slowdown) -> Explanation | None:
-    """Return the unit that is busiest on the slower side, of those that work less without a reason; None where there is none."""
+    """Return the busiest unit, on the slower side, whose longer busy time no amount of work explains; None if there is none."""
     units = [
         each
         for each in found
@@ -171,10 +172,10 @@ def _unit_without_reason(found: Iterable[Explanation], slowdown: Slowdown) -> Ex
         and max(
             (slowdown.saved_ns(reason, each.quantity) for reason in found if each.quantity in reason.busy), default=0.0
         )
-        < _AS_MUCH * (_known(slowdown.slower, each) - _known(slowdown.faster, each))
+        < _AS_MUCH * (_value_or_nan(slowdown.slower, each) - _value_or_nan(slowdown.faster, each))
     ]
-    most_ns = max((_known(slowdown.slower, each) for each in units), default=0.0)
-    return next((each for each in units if _known(slowdown.slower, each) >= _AS_BUSY * most_ns), None)
+    most_ns = max((_value_or_nan(slowdown.slower, each) for each in units), default=0.0)
+    return next((each for each in units if _value_or_nan(slowdown.slower, each) >= _AS_BUSY * most_ns), None)
 
 
 def _has_moved(explanation: Explanation, before: MatchedGroups, after: MatchedGroups) -> bool:
@@ -185,28 +186,28 @@ def _has_moved(explanation: Explanation, before: MatchedGroups, after: MatchedGr
     return (size if explanation.kind == "share" else size / (max(abs(was), abs(became)) or 1.0)) >= explanation.least
 
 
-def _known(side: MatchedGroups, explanation: Explanation) -> float:
+def _value_or_nan(side: MatchedGroups, explanation: Explanation) -> float:
     value = side.value(explanation)
     return math.nan if value is None else value
 
 
-def _is_by_itself(
+def _can_be_a_cause(
     explanation: Explanation, before: MatchedGroups, after: MatchedGroups, rules: ComparisonRules
 ) -> bool:
-    """Return whether a quantity can be a reason: a utilisation is work over time, except where one run did not use the unit."""
-    values = _known(before, explanation), _known(after, explanation)
+    """Return whether a quantity can be a cause. A utilisation (work over time) is a cause only if one run did not use the unit."""
+    values = _value_or_nan(before, explanation), _value_or_nan(after, explanation)
     return explanation.amount is None or (min(values) < rules.unused_frac and max(values) >= rules.least_busy_frac)
 
 
-def _is_as_the_time(
+def _moved_with_speed(
     explanation: Explanation, before: MatchedGroups, after: MatchedGroups, time_change: float, rules: ComparisonRules
 ) -> bool:
-    """Return whether a utilisation is considerable, moved as the time did, and by more than what it is of."""
-    was, became = _known(before, explanation), _known(after, explanation)
+    """Return whether a utilisation is high, moved with the speed, and moved by more than the work of its unit."""
+    was, became = _value_or_nan(before, explanation), _value_or_nan(after, explanation)
     if explanation.amount is None or (time_change > 0) == (became > was) or max(was, became) < rules.least_busy_frac:
         return False
-    own = _ratio(was, became)
-    amount = _ratio(before.amount(explanation.amount), after.amount(explanation.amount))
+    own = _log_ratio(was, became)
+    amount = _log_ratio(before.amount(explanation.amount), after.amount(explanation.amount))
     follows = (
         own is not None
         and amount is not None
@@ -216,30 +217,30 @@ def _is_as_the_time(
     return not follows
 
 
-def _are_misses_moved(explanation: Explanation, before: MatchedGroups, after: MatchedGroups) -> bool:
-    """Return whether the bytes behind hits became more where these became fewer, or the other way round."""
+def _did_misses_move(explanation: Explanation, before: MatchedGroups, after: MatchedGroups) -> bool:
+    """Return whether the missed bytes rose where the hit rate fell, or fell where it rose."""
     if explanation.misses is None:
         return True
-    own = _ratio(before.value(explanation), after.value(explanation))
-    misses = _ratio(before.amount(explanation.misses), after.amount(explanation.misses))
-    if own is None:  # there were none at all: of how much is not known
+    own = _log_ratio(before.value(explanation), after.value(explanation))
+    misses = _log_ratio(before.amount(explanation.misses), after.amount(explanation.misses))
+    if own is None:  # no hits at all on one side: the ratio is unknown
         return False
     return misses is None or (misses * own < 0 and abs(misses) >= math.log(_MOVED_RATIO))
 
 
-def _ratio(was: float | None, became: float | None) -> float | None:
-    """Return the logarithm of after over before; None where either is not known or zero."""
+def _log_ratio(was: float | None, became: float | None) -> float | None:
+    """Return the logarithm of after over before; None if either is unknown or zero."""
     return math.log(became / was) if was and became else None
 
 
 @dataclass(frozen=True, slots=True)
 class Slowdown:
-    """The slower of two sides against the faster one, whichever came first.
+    """The slower of two sides compared with the faster one.
 
     Attributes:
         slower, faster: the sides.
-        slower_ns, faster_ns: times of a unit of work.
-        rules: of comparing.
+        slower_ns, faster_ns: their times per unit of work.
+        rules: the thresholds.
     """
 
     slower: MatchedGroups
@@ -249,27 +250,27 @@ class Slowdown:
     rules: ComparisonRules
 
     def accounted_frac(self, explanation: Explanation) -> float:
-        """Return the share of the change that a quantity can account for at most: 0 where it went the other way or does not matter.
+        """Return the largest share of the slowdown that a quantity can account for; 0 if it moved the wrong way or does not matter.
 
-        What was not collected speaks against nothing: a unit whose utilisation is not known is taken to be busy all the time.
+        A unit of unknown utilisation is taken to be busy all the time, so that missing counters rule nothing out.
         """
         slow, fast = self.slower.value(explanation), self.faster.value(explanation)
         if slow is None or fast is None or (slow > fast) != (explanation.goes_with == "time"):
             return 0.0
-        if not self._is_of_this(explanation):
+        if not self._matters(explanation):
             return 0.0
         if explanation.kind == "time":
-            return self._of_time(slow - fast) if self._is_limit(slow, explanation.quantity) else 0.0
+            return self._frac_of_time(slow - fast) if self._is_limit(slow, explanation.quantity) else 0.0
         if explanation.kind == "wait":
-            return self._of_ratio(self._latency_without(slow - fast))
+            return self._frac_of_ratio(self._latency_ratio_without(slow - fast))
         if explanation.goes_with == "speed" and explanation.kind != "peak":
-            return self._of_ratio(fast / slow if slow else math.inf)
+            return self._frac_of_ratio(fast / slow if slow else math.inf)
         units = [unit for unit in explanation.busy if self.slower.busy_ns(unit) is not None]
         saved_ns = max(self.saved_ns(explanation, unit) for unit in units or (_ANY_UNIT,))
-        return max(self._of_time(saved_ns), self._of_instructions(explanation, slow, fast))
+        return max(self._frac_of_time(saved_ns), self._frac_by_instructions(explanation, slow, fast))
 
-    def _is_of_this(self, explanation: Explanation) -> bool:
-        """Return whether a quantity matters in a kernel that is limited as the slower side is, and is not known better."""
+    def _matters(self, explanation: Explanation) -> bool:
+        """Return whether a quantity matters to what limits the slower side, and no better quantity was collected in its place."""
         better = explanation.stands_for
         if better and None not in (self.slower.average(better), self.faster.average(better)):
             return False
@@ -278,52 +279,52 @@ class Slowdown:
         return self.is_slower_waiting or not explanation.while_waiting
 
     def _is_limit(self, busy_ns: float, unit: str) -> bool:
-        """Return whether a unit that is busy for so long limits the slower side: one that is less busy only follows the time."""
+        """Return whether a unit is busy for long enough to limit the slower side."""
         working = None if unit in OF_THE_GPU else self.slower.average(WORKING)
         return busy_ns >= self.rules.limiting_busy_frac * self.slower_ns * (1.0 if working is None else working)
 
     @property
     def is_slower_waiting(self) -> bool:
-        """Whether no unit limits the slower side while SMs have work; without utilisations, what its verdict says."""
+        """Whether no unit limits the slower side while SMs have work. Without utilisations, its verdict decides."""
         busy = [frac for name in LIMITING if (frac := self.slower.average(name)) is not None]
         if not busy:
             return bool(self.slower.longest["verdict"] == Verdict.LATENCY.value)
         return max(busy) < self.rules.limiting_busy_frac
 
     def saved_ns(self, explanation: Explanation, unit: str) -> float:
-        """Return how much less a unit has to work on an amount, or on a share of one, at most; 0 where it is hardly busy.
+        """Return an upper bound of the busy time that a unit saves on the faster side; 0 if the unit is hardly busy.
 
-        At a higher peak it works on the same amount for as much less time as the peak is higher.
+        Less work saves in proportion. A higher peak does the same work in inversely less time.
 
         Args:
-            explanation: of an amount, or a share of one, that became less, or of a peak that became more.
-            unit: the utilisation of what works on it; _ANY_UNIT, of which none is known, is taken to be busy all the time.
+            explanation: an amount, or a share of an amount, that fell; or a peak that rose.
+            unit: the utilisation of the unit that works on it; _ANY_UNIT is taken to be busy all the time.
         """
         slow, fast = self.slower.value(explanation), self.faster.value(explanation)
         slow_ns, fast_ns = (None if unit == _ANY_UNIT else side.busy_ns(unit) for side in (self.slower, self.faster))
         if not slow or fast is None:
             return 0.0
-        own_ns = (self.slower_ns if slow_ns is None else slow_ns) * self._own_part(explanation)
+        own_ns = (self.slower_ns if slow_ns is None else slow_ns) * self._share_of_work(explanation)
         if own_ns < self.rules.least_busy_frac * self.slower_ns:
             return 0.0
         less = {"share": slow - fast, "peak": 1 - slow / (fast or slow)}.get(explanation.kind, 1 - fast / slow)
         most_ns = math.inf if slow_ns is None or fast_ns is None else max(slow_ns - fast_ns, 0.0)
         return min(own_ns * less, most_ns)
 
-    def _of_time(self, saved_ns: float) -> float:
+    def _frac_of_time(self, saved_ns: float) -> float:
         return min(saved_ns / (self.slower_ns - self.faster_ns), 1.0)
 
-    def _of_ratio(self, ratio: float) -> float:
-        """Return the share of the ratio of times, on a logarithmic scale: ratios multiply."""
+    def _frac_of_ratio(self, ratio: float) -> float:
+        """Return the share of the slowdown that a ratio accounts for, on a logarithmic scale, because ratios multiply."""
         return min(math.log(ratio) / math.log(self.slower_ns / self.faster_ns), 1.0) if ratio > 1 else 0.0
 
-    def _latency_without(self, cycles: float) -> float:
-        """Return how much longer a warp takes from one instruction to the next than it would without so many cycles."""
+    def _latency_ratio_without(self, cycles: float) -> float:
+        """Return the latency of an instruction over what it would be with so many cycles fewer."""
         latency = self.slower.latency() or 0.0
         return latency / (latency - cycles) if latency > cycles else math.inf
 
-    def _own_part(self, explanation: Explanation) -> float:
-        """Return a quantity's part of what its unit works on; 0 where that became more in all, 1 where it is not known."""
+    def _share_of_work(self, explanation: Explanation) -> float:
+        """Return the quantity's share of the work of its unit; 0 if the total did not fall, 1 if it is unknown."""
         if not explanation.part_of:
             return 1.0
         own = self.slower.amount(explanation.part or explanation.quantity)
@@ -332,11 +333,11 @@ class Slowdown:
             return 1.0
         return min(own / slow, 1.0) if slow > fast else 0.0
 
-    def _of_instructions(self, explanation: Explanation, slow: float, fast: float) -> float:
-        """Return what instructions can account for that run one after the other."""
+    def _frac_by_instructions(self, explanation: Explanation, slow: float, fast: float) -> float:
+        """Return what the number of instructions accounts for in a kernel that waits: its instructions run one after the other."""
         if not (explanation.counts_in_latency and self.is_slower_waiting):
             return 0.0
-        return self._of_ratio(slow / fast if fast else math.inf)
+        return self._frac_of_ratio(slow / fast if fast else math.inf)
 
 
 def _known_sum(side: MatchedGroups, quantities: tuple[str, ...]) -> float | None:

@@ -1,4 +1,4 @@
-"""What changed inside a kernel: findings that are gone or new, and source lines that take more or less time."""
+"""Changes inside a kernel: findings that are gone or new, and source lines that take more or less time."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from ncuroof.comparison.rules import ISSUED, STALLS, WARPS, Noise
 from ncuroof.diagnosis import load_rules
 
 FOUND = "findings"
-"""Column of the groups of a run: FOUND_TYPE, of the group's longest launch; null where it is not known."""
+"""Column of the groups of a run, of type FOUND_TYPE: findings of the group's longest launch; null if unknown."""
 
 _STALL = "stall_"
-"""Begins the names of findings about what warps wait for."""
+"""Prefix of the names of findings about what warps wait for."""
 
 Gains = Mapping[str, float | None]
 
 FOUND_TYPE = pl.List(pl.Struct({"finding": pl.String(), "gain_frac": pl.Float64()}))
-"""Findings, each with what it saves at most, as a share of the launch's time; null where the counters do not show it."""
+"""Findings, each with the most that it saves, as a share of the launch's time; null if the counters do not show it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +30,8 @@ class FindingChange:
     """Findings of one side only.
 
     Attributes:
-        gone: those before, with the share of the time that they promised at most; None where they promised none.
-        new: those after, likewise.
+        gone: findings of the side before, each with the largest share of the time that it could save; None if unknown.
+        new: findings of the side after, each with its share; None if unknown.
     """
 
     gone: Gains
@@ -53,10 +53,10 @@ def found_in(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame:
 
 
 def finding_change(before: Row, after: Row) -> FindingChange | None:
-    """Return the findings that one of two groups lacks; None where they are not known of both.
+    """Return the findings that only one of two groups has; None unless the findings of both are known.
 
-    A finding is not gone where another one stands in its place, or where what it is about takes as long as before: a stall whose
-    share fell because others grew.
+    A finding is not gone if a different finding replaces it, or if the wait that it is about takes as long as before: the share of
+    a stall may fall only because the shares of others grew.
     """
     if before[FOUND] is None or after[FOUND] is None:
         return None
@@ -76,7 +76,7 @@ def _without(side: Row, other: Row, own: Gains, others: Gains) -> Gains:
 
 
 def _waits_as_long(finding: str, side: Row, other: Row) -> bool:
-    """Return whether a warp waits no less for the reason of a stall, in cycles per instruction, where that is known of both."""
+    """Return whether a warp waits at least as long for the reason of a stall, in cycles per instruction; false if unknown."""
     stall = finding.removeprefix(_STALL)
     waits = [_wait_cycles(row, STALLS + stall) for row in (side, other)]
     if stall == finding or waits[0] is None or waits[1] is None:
@@ -91,14 +91,14 @@ def _wait_cycles(row: Row, quantity: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class LineChange:
-    """A line before and after.
+    """A source line before and after.
 
     Attributes:
         file: name, without folder.
         text: what the line says.
-        lines: its number before and after; None where no warp was found there.
-        callers: of an inlined line, as of LINES.
-        time_ns: its share of the samples, of the time of a launch, before and after.
+        lines: its line numbers before and after; None if no sample fell on it.
+        callers: where an inlined line was called from, as in LINES.
+        time_ns: its time per launch before and after: its share of the samples times the time of a launch.
     """
 
     file: str
@@ -111,15 +111,15 @@ class LineChange:
 def line_changes(
     old: Sequence[Row], new: Sequence[Row], mean_ns: tuple[float, float], noise: Noise
 ) -> tuple[LineChange, ...]:
-    """Return the lines that take longer or less long than before, those that changed most first.
+    """Return the lines whose time changed, the largest change first.
 
-    Lines are the same where they say the same, in the same order in files of the same name: their numbers move with every edit.
+    Lines are matched by their text and order within files of the same name, because line numbers move with every edit.
 
     Args:
-        old: LINE_SHARES of a group before; nothing is reported without.
-        new: of it after; nothing is reported without.
-        mean_ns: time of one launch of each.
-        noise: tells which changes are too small.
+        old: LINE_SHARES of a group before; if empty, nothing is reported.
+        new: LINE_SHARES of the group after; if empty, nothing is reported.
+        mean_ns: time of one launch before and after.
+        noise: which changes are too small.
     """
     if not old or not new:
         return ()
@@ -128,7 +128,7 @@ def line_changes(
     for pair in _pairs(old, new):
         shares = [row["frac"] if row else 0.0 for row in pair]
         times_ns = shares[0] * mean_ns[0], shares[1] * mean_ns[1]
-        errors_ns = (_error(*each) for each in zip(shares, n_samples, mean_ns, strict=True))
+        errors_ns = (_standard_error_ns(*each) for each in zip(shares, n_samples, mean_ns, strict=True))
         least_ns = max(noise.least_line_frac * max(mean_ns), noise.n_standard_errors * math.hypot(*errors_ns))
         if abs(times_ns[1] - times_ns[0]) >= least_ns:
             found.append(_change(pair, times_ns))
@@ -136,7 +136,7 @@ def line_changes(
 
 
 def _pairs(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row | None, Row | None]]:
-    """Yield each line before with the same line after, and None in place of the one that is not there."""
+    """Yield each line before with the same line after; None stands for a missing line."""
     for file in sorted({row["file"] for row in (*old, *new)}):
         sides = [
             sorted((row for row in rows if row["file"] == file), key=lambda row: row["line"]) for rows in (old, new)
@@ -150,8 +150,8 @@ def _pairs(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row | None,
             yield from zip(sides[0][block.a : start], sides[1][block.b : start_new], strict=True)
 
 
-def _error(frac: float, n_samples: float, mean_ns: float) -> float:
-    """Return the standard error of a line's time: a share of so many samples deviates binomially."""
+def _standard_error_ns(frac: float, n_samples: float, mean_ns: float) -> float:
+    """Return the standard error of a line's time: its share of the samples is binomially distributed."""
     return mean_ns * math.sqrt(max(frac * (1 - frac), 0.0) / n_samples)
 
 

@@ -1,18 +1,18 @@
-"""Gates: conditions that a run has to meet, against the run before or by itself, and whether it meets them.
+"""Gates: conditions that a run has to meet, alone or compared with the run before.
 
 time:+5%                         the run's GPU time grows by at most 5 %
 step:+5%                         the wall-clock time of a step grows by at most 5 %
-kernel(flash.*).time:+3%         the time of one launch of each such kernel grows by at most 3 %
-kernel(flash.*).roof_frac>=0.7   roofline time over duration of each such kernel
-kernel(flash.*).outcome!=slower  what became of the time of each such match: faster, slower, same, ambiguous, unknown
-kernel(flash.*).code==same       whether the machine code of each such match is the same, changed, or unknown
-kernel(gemm).executes(HGMMA)>0   warp instructions of an opcode that a launch of each such kernel executes
+kernel(flash.*).time:+3%         the time of one launch of each kernel of this name grows by at most 3 %
+kernel(flash.*).roof_frac>=0.7   roofline time over duration of each kernel of this name
+kernel(flash.*).outcome!=slower  what became of the time of each of its matches: faster, slower, same, ambiguous, unknown
+kernel(flash.*).code==same       whether the machine code of each of its matches is same, changed, or unknown
+kernel(gemm).executes(HGMMA)>0   warp instructions of an opcode that a launch of each kernel of this name executes
 findings.high==0                 findings of high severity in the run after
 run.recoverable_frac<0.3         time above the roofline over GPU time, in the run after
 run.idle_frac<0.2                share of a step in which the GPU is idle, in the run after
 
-A gate that cannot be judged (no kernel of that name, times that are not comparable, a quantity that was not collected, a damaged
-report) fails, and says why.
+A gate that cannot be judged fails, and says why: no kernel has the name, times are not comparable, a quantity was not collected, or
+a report is damaged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import polars as pl
 
 from ncuroof import formatting
 from ncuroof.comparison.code_changes import Code, executed
-from ncuroof.comparison.comparison import Comparison, damage_of, run_change, run_obstacle, some, total_ns
+from ncuroof.comparison.comparison import Comparison, damage_of, first_few, run_change, run_obstacle, total_ns
 from ncuroof.comparison.deltas import Delta, Outcome
 from ncuroof.comparison.distinct_names import names_of_failed
 from ncuroof.comparison.finding_changes import FOUND
@@ -51,10 +51,10 @@ _OPS: Mapping[str, Callable[[Any, Any], bool]] = {
     ">": operator.gt,
 }
 _SUMS = {"duration_ns", "recoverable_ns", "recoverable_frac"}
-"""Of a run, over its launches: those that failed to profile are missing in them."""
+"""Metrics of a run that are sums over its launches; launches that failed to profile are missing in them."""
 
 _OF_STEPS = {"step_ns", "idle_frac"}
-"""Of a run, from the counting run: a damaged report says as much of them as a whole one."""
+"""Metrics of a run that come from the counting run, so a damaged report does not affect them."""
 
 _GATE = re.compile(
     r"^\s*(?:(?P<subject>time|step|run|findings)|kernel\((?P<pattern>.*?)\))(?:\.(?P<metric>executes\(\w+\)|[A-Za-z_][\w.]*))?"
@@ -69,14 +69,14 @@ _SEVERITIES = ("high", "medium")
 _RUN_METRICS = ("duration_ns", "recoverable_ns", "recoverable_frac", "n_kernels", "n_failed", "step_ns", "idle_frac")
 _TIME = "time"
 _WORDS = {"outcome": tuple(each.value for each in Outcome), "code": tuple(each.value for each in Code)}
-"""What a match can be asked of that is a word, and the words."""
+"""Metrics of a match whose value is a word, and their possible values."""
 
 _EXECUTES = re.compile(r"executes\((\w+)\)")
 
 
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """Whether a gate held: the gate as written, and the reasons why not, or what was found where it did."""
+    """Whether a gate held: the gate as written, and why it failed, or what was found if it held."""
 
     gate: str
     has_passed: bool
@@ -86,13 +86,13 @@ class GateResult:
 def judge(gates: Sequence[Gate], comparison: Comparison) -> list[GateResult]:
     """Return whether each gate held."""
     judges = {"time": _time, "step": _step, "run": _run, "findings": _findings, "kernel": _kernels}
-    return [_of_whole_runs(gate, judges[gate.subject](gate, comparison), comparison) for gate in gates]
+    return [_failed_if_damaged(gate, judges[gate.subject](gate, comparison), comparison) for gate in gates]
 
 
-def _of_whole_runs(gate: Gate, found: GateResult, comparison: Comparison) -> GateResult:
-    """Return the result, or that the gate failed where a run that it is of is damaged: what was lost may not meet it.
+def _failed_if_damaged(gate: Gate, found: GateResult, comparison: Comparison) -> GateResult:
+    """Return the result; a failure if a run that the gate reads is damaged, because lost launches may break the gate.
 
-    The time of the run is not compared then, anyway.
+    Gates of times need no check here: `run_obstacle` covers damage.
     """
     if gate.subject in ("time", "step") or gate.metric in _OF_STEPS:
         return found
@@ -115,8 +115,8 @@ def _time(gate: Gate, comparison: Comparison) -> GateResult:
     counted = " of the counting runs" if comparison.after.is_counted else ""
     per_step = "" if n_units(comparison.before, comparison.after) == (1, 1) else " per step"
     reason = f"GPU time{counted} changed by {formatting.signed_percent(change)}{per_step} (noise: ±{100 * noise:.1f} %)"
-    gone = _gone(comparison.before, comparison.matching.removed)
-    other_work = some(_other_work(comparison.deltas))
+    gone = _gone_kernels(comparison.before, comparison.matching.removed)
+    other_work = first_few(_different_work(comparison.deltas))
     return GateResult(gate.text, has_passed=has_passed, reasons=(reason, *gone, *filter(None, [other_work])))
 
 
@@ -153,7 +153,7 @@ def _run(gate: Gate, comparison: Comparison) -> GateResult:
         "step_ns": after.step_ns,
         "idle_frac": after.idle_frac,
     }
-    found = _held(gate, [("run", values[gate.metric])])
+    found = _check_values(gate, [("run", values[gate.metric])])
     if gate.metric not in _SUMS or not found.has_passed:
         return found
     if after.n_failed:
@@ -162,12 +162,12 @@ def _run(gate: Gate, comparison: Comparison) -> GateResult:
     unknown = after.groups.filter(pl.col("recoverable_ns" if is_share else "duration_ns").is_null())
     if unknown.is_empty():
         return found
-    caveat = f"not known for {some(unknown['short_name'].to_list())}"
+    caveat = f"not known for {first_few(unknown['short_name'].to_list())}"
     return replace(found, has_passed=is_share, reasons=(*found.reasons, caveat) if is_share else (caveat,))
 
 
-def _where(gate: Gate, groups: pl.DataFrame) -> str:
-    """Return the kernels with the most findings, each with its costliest finding; an empty text if there are no findings."""
+def _kernels_with_findings(gate: Gate, groups: pl.DataFrame) -> str:
+    """Return the kernels with the most findings, each with its costliest finding; "" if there are no findings."""
     severe = groups.filter(pl.col(f"n_{gate.metric}") > 0).sort(
         f"n_{gate.metric}", descending=True, maintain_order=True
     )
@@ -176,15 +176,17 @@ def _where(gate: Gate, groups: pl.DataFrame) -> str:
         for name, found in severe.select("short_name", FOUND).iter_rows()
         if found
     ]
-    return f": {some(said)}" if said else ""
+    return f": {first_few(said)}" if said else ""
 
 
 def _findings(gate: Gate, comparison: Comparison) -> GateResult:
     groups = comparison.after.groups
     n_found = int(groups[f"n_{gate.metric}"].sum())
     found = replace(
-        _held(gate, [("findings", float(n_found))]),
-        reasons=(f"{formatting.counted(n_found, 'finding')} of {gate.metric} severity{_where(gate, groups)}",),
+        _check_values(gate, [("findings", float(n_found))]),
+        reasons=(
+            f"{formatting.counted(n_found, 'finding')} of {gate.metric} severity{_kernels_with_findings(gate, groups)}",
+        ),
     )
     if not found.has_passed:
         return found
@@ -193,12 +195,12 @@ def _findings(gate: Gate, comparison: Comparison) -> GateResult:
     if groups.is_empty():
         return _not_met(gate, "no launch was profiled")
     if unknown := groups.filter(pl.col("verdict") == Verdict.UNKNOWN.value)["short_name"].to_list():
-        return _not_met(gate, f"no findings are possible for {some(unknown)}: too little was collected")
-    return replace(found, reasons=found.reasons + _not_looked_for(groups))
+        return _not_met(gate, f"no findings are possible for {first_few(unknown)}: too little was collected")
+    return replace(found, reasons=found.reasons + _missing_quantities(groups))
 
 
-def _not_looked_for(groups: pl.DataFrame) -> tuple[str, ...]:
-    """Return of how many kernels quantities are missing that findings are made of; shares of nothing are not missing."""
+def _missing_quantities(groups: pl.DataFrame) -> tuple[str, ...]:
+    """Return how many kernels lack quantities that findings need. A share whose whole is zero does not count as missing."""
     rules = load_rules()
     wanted = [
         name for name in rules.missing_quantities if name in groups.columns and name not in rules.missing_unless_zero
@@ -229,15 +231,15 @@ def _kernels(gate: Gate, comparison: Comparison) -> GateResult:
     if gate.metric in _WORDS:
         return _kernel_words(gate, comparison, *({row["group"] for row in side} for side in (before, rows)))
     if (opcode := _EXECUTES.fullmatch(gate.metric)) is not None:
-        return _held(gate, [(row["short_name"], executed(row, opcode[1])) for row in rows])
-    return _held(gate, [(row["short_name"], row[gate.metric]) for row in rows])
+        return _check_values(gate, [(row["short_name"], executed(row, opcode[1])) for row in rows])
+    return _check_values(gate, [(row["short_name"], row[gate.metric]) for row in rows])
 
 
 def _kernel_words(gate: Gate, comparison: Comparison, before: set[int], after: set[int]) -> GateResult:
-    """Judge what became of the matches of kernels that are named on either side.
+    """Judge a word, outcome or code, of each match whose kernel has the name on either side.
 
-    What is unknown, as all is of a guess, is not met. An outcome is beyond the noise of all judged changes together, and is not met
-    by kernels that do another amount of work.
+    An unknown word fails the gate, and every word of a match that is a guess is unknown. The noise of an outcome is the one for all
+    judged changes together. An outcome also fails for kernels that do a different amount of work.
     """
     found = [delta for delta in comparison.deltas if before & set(delta.match.before) or after & set(delta.match.after)]
     not_judged = _not_judged(comparison, before, after, found)
@@ -253,13 +255,13 @@ def _kernel_words(gate: Gate, comparison: Comparison, before: set[int], after: s
         for name, word in said
         if not holds(word, gate.word) or unknown == word != gate.word
     ]
-    broken += _other_work(found) if is_outcome else ()
+    broken += _different_work(found) if is_outcome else ()
     first = (f"{name}: {gate.metric} is {word}" for name, word in said[:1])
     return GateResult(gate.text, not broken, tuple(broken) or (*first, *not_judged))
 
 
 def _word(gate: Gate, delta: Delta, n_changes: int) -> str:
-    """Return what a gate of words asks of a match."""
+    """Return the word of a match that a gate asks for."""
     found = delta.outcome_of(n_changes) if gate.metric == "outcome" else delta.code
     return str(found.value)
 
@@ -275,9 +277,10 @@ def _named(pattern: re.Pattern[str], run: Run) -> list[Row]:
 
 
 def _failed(gate: Gate, comparison: Comparison) -> tuple[str, str]:
-    """Return which kernels of the name failed to profile so that the gate cannot be judged, and which others did; "" for none.
+    """Return the kernels of the name whose failed profiling prevents a judgement, and those whose failure does not; "" for none.
 
-    In the run after, or for a limit in one of the runs alone; where names are not known, their numbers tell.
+    A failure prevents it if it is in the run after; for a gate with a limit, if it is in only one of the runs. Where names are
+    unknown, only the numbers of failures are compared.
     """
     assert gate.pattern is not None  # noqa: S101 (parsed so)
     runs = comparison.before, comparison.after
@@ -291,11 +294,11 @@ def _failed(gate: Gate, comparison: Comparison) -> tuple[str, str]:
     for name, key in zip((*runs[0].failed, *runs[1].failed), (*plain[0], *plain[1]), strict=True):
         if gate.pattern.search(name):
             found[key in otherwise].add(shown[name])
-    return some(sorted(found[True])), some(sorted(found[False]))
+    return first_few(sorted(found[True])), first_few(sorted(found[False]))
 
 
 def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: set[int]) -> GateResult:
-    """Judge the times of kernels that are named on either side: of one that took the place of another, too.
+    """Judge the times of kernels that have the name on either side, so also of a kernel that replaced one of the name.
 
     Growth within the noise passes. The noise is that of all judged changes together: among sixty, about three exceed the bound for
     a single one. A gate that asks for less time fails unless the time falls by more than the noise.
@@ -306,7 +309,7 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
     judged = [delta for delta in found if not _is_guess(delta)]
     not_judged = _not_judged(comparison, before, after, found)
     is_numbered = comparison.after.groups.select(numbered(pl.col("name"))).to_series().to_list()
-    of_other_work = _other_work(
+    of_other_work = _different_work(
         delta for delta in found if delta.match.how is How.SHAPE and not is_numbered[delta.match.after[0]]
     )
     if not judged and not of_other_work:
@@ -322,7 +325,7 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
         for change, noise, delta in changed
         if (change > limit if is_beyond(change, noise) else limit < 0)
     ]
-    if broken := tuple(_changed(*each) for each in over) + _of_unknown_time(judged) + of_other_work:
+    if broken := tuple(_changed(*each) for each in over) + _unknown_times(judged) + of_other_work:
         return _not_met(gate, *broken)
     summary = formatting.counted(len(judged), "kernel")
     most = max(changed, key=lambda each: each[0], default=None)
@@ -330,12 +333,16 @@ def _kernel_times(gate: Gate, comparison: Comparison, before: set[int], after: s
         summary += f", none beyond the limit by more than noise: {_changed(*most)}"
     else:
         summary += " within the limit"
-    reasons = (", ".join((summary, *not_judged)), some(_other_work(judged)), some(_counted_otherwise(judged)))
+    reasons = (
+        ", ".join((summary, *not_judged)),
+        first_few(_different_work(judged)),
+        first_few(_changes_of_counted(judged)),
+    )
     return GateResult(gate.text, has_passed=True, reasons=tuple(filter(None, reasons)))
 
 
-def _other_work(deltas: Iterable[Delta]) -> tuple[str, ...]:
-    """Return which kernels do far more or less work than before, so that no time of them says whether they became slower."""
+def _different_work(deltas: Iterable[Delta]) -> tuple[str, ...]:
+    """Return which kernels do a very different amount of work, so that their times cannot be compared."""
     return tuple(
         f"{_names(delta)} does a different amount of work ({WORK_WORDS[work[0]]} ×{work[1]:.3g})"
         for delta in deltas
@@ -343,7 +350,7 @@ def _other_work(deltas: Iterable[Delta]) -> tuple[str, ...]:
     )
 
 
-def _counted_otherwise(deltas: Iterable[Delta]) -> tuple[str, ...]:
+def _changes_of_counted(deltas: Iterable[Delta]) -> tuple[str, ...]:
     """Return which kernels changed in the counting runs, but not in the launches under ncu."""
     return tuple(
         f"{_names(delta)} changed by {formatting.signed_percent(counted[1] / counted[0] - 1)} in the counting runs, without ncu"
@@ -361,9 +368,9 @@ def _names(delta: Delta) -> str:
 
 
 def _not_judged(comparison: Comparison, before: set[int], after: set[int], found: Sequence[Delta]) -> tuple[str, ...]:
-    """Return which groups a limit says nothing of.
+    """Return which groups a limit does not cover.
 
-    New ones, those that one run launched and did not profile, those matched by a guess, and those that are gone.
+    These are new groups, groups that one run launched but did not profile, groups matched by a guess, and groups that are gone.
     """
     clauses = []
     matching = comparison.matching
@@ -380,17 +387,17 @@ def _not_judged(comparison: Comparison, before: set[int], after: set[int], found
         clauses.append(f"{n_new} {'was' if n_new == 1 else 'were'} not in the run before")
     if n_guessed := sum(map(_is_guess, found)):
         clauses.append(f"{n_guessed} matched only by a guess, so not judged")
-    return (*clauses, *_gone(comparison.before, before & set(comparison.matching.removed)))
+    return (*clauses, *_gone_kernels(comparison.before, before & set(comparison.matching.removed)))
 
 
-def _gone(before: Run, groups: Collection[int]) -> tuple[str, ...]:
-    """Return that groups are not in the run any more, those that took longest first; nothing for none."""
+def _gone_kernels(before: Run, groups: Collection[int]) -> tuple[str, ...]:
+    """Return that groups are no longer in the run, the longest first; empty if there are no groups."""
     rows = before.groups.filter(pl.col("group").is_in(list(groups)))
     names = rows.sort("duration_ns", descending=True, nulls_last=True)["short_name"].to_list()
-    return (f"no longer in the run: {some(names)}",) if names else ()
+    return (f"no longer in the run: {first_few(names)}",) if names else ()
 
 
-def _of_unknown_time(deltas: Iterable[Delta]) -> tuple[str, ...]:
+def _unknown_times(deltas: Iterable[Delta]) -> tuple[str, ...]:
     return tuple(
         f"{delta.names[1]}: {delta.obstacle}" if delta.obstacle else f"the time of {delta.names[1]} is not known"
         for delta in deltas
@@ -398,7 +405,7 @@ def _of_unknown_time(deltas: Iterable[Delta]) -> tuple[str, ...]:
     )
 
 
-def _held(gate: Gate, values: Sequence[tuple[str, float | None]]) -> GateResult:
+def _check_values(gate: Gate, values: Sequence[tuple[str, float | None]]) -> GateResult:
     holds = _OPS[gate.op]
     broken = [
         f"{name}: {gate.metric} was not collected" if value is None else f"{name}: {gate.metric} is {value:.4g}"
@@ -420,10 +427,10 @@ class Gate:
         text: as it was written.
         subject: "time", "step", "run", "findings" or "kernel".
         pattern: regular expression of kernel names, for "kernel".
-        metric: what of the subject; "time" where none was named.
-        limit_frac: most growth from the run before, or None.
-        op, value: comparison and number, where there is no limit.
-        word: what it is compared with in place of a number; "" for a number.
+        metric: metric of the subject; "time" if the gate names none.
+        limit_frac: largest growth from the run before, or None.
+        op, value: comparison operator and number, if there is no limit.
+        word: the word to compare with instead of a number; "" for a number.
     """
 
     text: str
@@ -437,10 +444,10 @@ class Gate:
 
 
 def parse_gate(text: str) -> Gate:
-    """Return the gate that a text describes.
+    """Parse a gate.
 
     Raises:
-        GateError: it describes none.
+        GateError: the text is not a gate.
     """
     found = _GATE.match(text)
     if found is None:
@@ -482,7 +489,7 @@ def _check(text: str, subject: str, metric: str, *, has_limit: bool) -> None:
 
 
 def _check_word(text: str, metric: str, op: str, word: str | None) -> None:
-    """Raise a `GateError` where a number is compared with a word, or a word with anything but its kind."""
+    """Raise a `GateError` if a number is compared with a word, or a metric with a word that is not one of its values."""
     words = _WORDS.get(metric, ())
     if words and (word not in words or op not in {"==", "!="}):
         raise GateError(f"{metric} is == or != one of {', '.join(words)}: {text!r}", hint=_HINT)

@@ -1,4 +1,4 @@
-"""Many runs in order: how the time of each kernel went from run to run."""
+"""The time of each kernel over many runs, in order."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Trend:
     """A kernel over the runs.
 
     Attributes:
-        name: short name in the run in which it was seen last.
-        mean_ns: time of one launch, run by run; None where it was not there, or its time is not known.
-        jumps: runs in which its time changed beyond chance from the run before, with that change as a share.
-        first_comparable: the first run whose times can be compared with those of the last.
+        name: short name in the last run that has it.
+        mean_ns: time of one launch, run by run; None if the run lacks the kernel, or its time is unknown.
+        jumps: change from the run before, as a share, by the run in which it exceeds the noise.
+        first_comparable: the first run whose times are comparable with the times of the last run.
     """
 
     name: str
@@ -32,7 +32,7 @@ class Trend:
 
     @property
     def change_frac(self) -> float | None:
-        """Its last known time over the first that can be compared with it, less one; None for fewer than two."""
+        """Its last known time over its first comparable time, minus one; None if fewer than two times are known."""
         known = [value for value in self.mean_ns[self.first_comparable :] if value]
         return known[-1] / known[0] - 1 if len(known) > 1 else None
 
@@ -44,7 +44,7 @@ class History:
     Attributes:
         runs: the runs.
         steps: each run compared with the one before.
-        trends: those that changed the most time, up or down, first.
+        trends: the kernels, those whose time changed most, up or down, first.
     """
 
     runs: tuple[Run, ...]
@@ -53,9 +53,10 @@ class History:
 
 
 def history(runs: Sequence[Run]) -> History:
-    """Return how kernels went over two or more runs; one that was fused, cut into other launches or rewritten begins anew.
+    """Return the trends of kernels over two or more runs.
 
-    A kernel that some runs lack goes on where one of the same name and shape is added in a later run.
+    A kernel that was fused, split or rewritten begins a new trend. The trend of a kernel that some runs lack continues when a later
+    run adds a kernel of the same name and shape.
     """
     runs = with_distinct_names(*runs)
     steps = [compare(before, after) for before, after in pairwise(runs)]
@@ -66,14 +67,14 @@ def history(runs: Sequence[Run]) -> History:
     current: dict[int, Trend] = {}
     last_seen: dict[tuple[object, ...], tuple[Trend, Row]] = {}
     for number, run in enumerate(runs):
-        known = _carried_on(steps[number - 1], current, number) if number else {}
-        loose = _loose(steps[number - 1].matching) if number else frozenset()
+        known = _continued(steps[number - 1], current, number) if number else {}
+        unmatched = _without_sure_match(steps[number - 1].matching) if number else frozenset()
         current = {}
         for row in run.groups.iter_rows(named=True):
             key = (row["name"], row["workload"], tuple(row["grid"] or ()), tuple(row["block"] or ()), row["range"])
             trend = known.get(row["group"])
-            if trend is None and row["group"] in loose and key in last_seen:
-                trend = _back(*last_seen[key], row, number)
+            if trend is None and row["group"] in unmatched and key in last_seen:
+                trend = _resumed(*last_seen[key], row, number)
             if trend is None:
                 trend = Trend("", [None] * len(runs), first_comparable=first_comparable)
                 trends.append(trend)
@@ -87,14 +88,14 @@ def history(runs: Sequence[Run]) -> History:
     return History(tuple(runs), tuple(steps), tuple(moved))
 
 
-def _loose(matching: Matching) -> frozenset[int]:
-    """Return the groups of the run after that nothing but a guess ties to the run before."""
+def _without_sure_match(matching: Matching) -> frozenset[int]:
+    """Return the groups of the run after that have no match in the run before, or only a guess."""
     guessed = (found.after for found in matching.matches if found.sureness is Sureness.GUESS)
     return frozenset((*matching.added, *chain.from_iterable(guessed)))
 
 
-def _back(trend: Trend, was: Row, row: Row, number: int) -> Trend | None:
-    """Return the trend of a kernel that the runs before lack; None where it went on under another name or shape."""
+def _resumed(trend: Trend, was: Row, row: Row, number: int) -> Trend | None:
+    """Return the trend of a kernel that returns after a gap; None if the trend continued under a different name or shape."""
     if trend.mean_ns[number - 1] is not None or trend.mean_ns[number] is not None:
         return None
     if other_clocks(MatchedGroups.of([was]), MatchedGroups.of([row])) is not None:
@@ -102,8 +103,8 @@ def _back(trend: Trend, was: Row, row: Row, number: int) -> Trend | None:
     return trend
 
 
-def _carried_on(step: Comparison, current: dict[int, Trend], number: int) -> dict[int, Trend]:
-    """Return the trends that go on in a run, by its groups, with the jumps into it noted."""
+def _continued(step: Comparison, current: dict[int, Trend], number: int) -> dict[int, Trend]:
+    """Return the trends that continue in a run, by its groups, and add the jumps into it to them."""
     carried = {}
     for delta in step.deltas:
         is_one = len(delta.match.before) == len(delta.match.after) == 1 and not delta.is_same_work_in_all

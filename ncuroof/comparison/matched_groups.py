@@ -1,4 +1,4 @@
-"""Groups of launches that are compared as one: their amounts and shares, and how much of the work of the other run they do."""
+"""Groups of launches that are compared as one: their amounts, averages and work."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ WORK_WORDS = {FLOP: "FLOPs", INSTRUCTIONS: "instructions"}
 
 @dataclass(frozen=True, slots=True)
 class MatchedGroups:
-    """The groups that a match takes together on one side.
+    """The groups of one side of a match.
 
     Attributes:
-        rows: of a run's groups.
-        n_launches: how often they were launched together: as often as the one that was launched the most.
-        n_units: what amounts are given per: launches, or what one launch of the other run does.
+        rows: rows of a run's `groups`.
+        n_launches: how often they were launched together, taken as the largest number of launches of any of them.
+        n_units: the divisor of amounts: launches, or how often the work of one launch of the run before was done.
     """
 
     rows: Sequence[Row]
@@ -37,7 +37,7 @@ class MatchedGroups:
 
     @classmethod
     def in_all(cls, rows: Sequence[Row]) -> MatchedGroups:
-        """Return groups that are compared by all of their launches together."""
+        """Return groups that are compared by the total over all of their launches."""
         return cls(rows, sum(int(row["n_launches"]) for row in rows), 1)
 
     @property
@@ -51,13 +51,13 @@ class MatchedGroups:
         return " + ".join(row["short_name"] for row in self.rows)
 
     def amount(self, quantity: str) -> float | None:
-        """Return an amount per unit; None where it is not known for any group."""
+        """Return an amount per unit; None if it is unknown for any group."""
         return whole_sum(
             None if row[quantity] is None else row[quantity] * row["n_launches"] / self.n_units for row in self.rows
         )
 
     def average(self, quantity: str) -> float | None:
-        """Return a share or rate averaged by time; None where it is not known for any group."""
+        """Return a share or rate, averaged by time; None if it is unknown for any group."""
         values = [row[quantity] for row in self.rows]
         weights = [(row["mean_ns"] or 0.0) * row["n_launches"] for row in self.rows]
         if None in values or not sum(weights):
@@ -65,7 +65,7 @@ class MatchedGroups:
         return float(sum(value * weight for value, weight in zip(values, weights, strict=True)) / sum(weights))
 
     def latency(self) -> float | None:
-        """Return the cycles that a warp takes from one instruction to the next; None where they are not known.
+        """Return the cycles from one instruction of a warp to its next; None if unknown.
 
         Resident warps over instructions issued per cycle, by Little's law: J. D. C. Little, Operations Research 9(3), 1961.
         """
@@ -73,7 +73,7 @@ class MatchedGroups:
         return warps / issued if warps is not None and issued else None
 
     def busy_ns(self, unit: str) -> float | None:
-        """Return for how long a unit is busy, while SMs have work and on these if it is one of theirs; None where not known."""
+        """Return for how long a unit is busy; None if unknown. A unit of the SMs counts only on SMs that have work."""
         busy, time_ns = self.average(unit), self.amount("mean_ns")
         if busy is None or time_ns is None:
             return None
@@ -83,7 +83,7 @@ class MatchedGroups:
         return min(busy / active, 1.0) * (1.0 if working is None else working) * time_ns
 
     def value(self, explanation: Explanation) -> float | None:
-        """Return what may explain a change, by its kind; None where it is not known for any group."""
+        """Return the value of an explanation, by its kind; None if it is unknown for any group."""
         if explanation.kind == "amount":
             return self.amount(explanation.quantity)
         if explanation.kind == "time":
@@ -96,9 +96,10 @@ class MatchedGroups:
 
 
 def aligned(before: MatchedGroups, after: MatchedGroups) -> tuple[MatchedGroups, MatchedGroups]:
-    """Return both with what one launch of the run before does as unit, where the same work was cut into other launches.
+    """Return both sides in the same unit.
 
-    Launches of equal number, or that do the same work one by one, are compared one by one.
+    If the same work was cut into a different number of launches, the unit is the work of one launch of the run before. Otherwise
+    the unit is a launch.
     """
     if before.n_launches == after.n_launches:
         return before, after
@@ -113,10 +114,11 @@ def aligned(before: MatchedGroups, after: MatchedGroups) -> tuple[MatchedGroups,
 
 
 def work_ratio(before: MatchedGroups, after: MatchedGroups) -> tuple[str, float] | None:
-    """Return what of their work was counted, and that of a unit after over before; None where nothing was.
+    """Return a measure of work and its ratio, after over before, per unit; None if no work was counted.
 
-    FLOPs; without any, instructions. Where these are far other amounts, what of instructions and DRAM bytes is not: wider accesses
-    take fewer instructions, and addresses a few FLOPs more, for the same input. DRAM bytes alone are no work: caches keep some.
+    The measure is FLOPs, or instructions if there are no FLOPs. If its ratio says that the work differs, but instructions or DRAM
+    bytes say that it is the same, the latter count: for the same input, wider accesses take fewer instructions, and address
+    arithmetic adds a few FLOPs. DRAM bytes alone do not measure work, because caches hold some of the data.
     """
     ratios = _ratios(before, after, (FLOP, INSTRUCTIONS))
     same = (ratio for ratio in (*ratios, *_ratios(before, after, (DRAM_BYTES,))) if not is_other_work(ratio[1]))
@@ -124,18 +126,18 @@ def work_ratio(before: MatchedGroups, after: MatchedGroups) -> tuple[str, float]
 
 
 def _ratios(before: MatchedGroups, after: MatchedGroups, quantities: Sequence[str]) -> list[tuple[str, float]]:
-    """Return amounts of a unit after over before, of what was counted of both and is not zero."""
+    """Return the ratios of amounts, after over before, of those that both sides counted and that are not zero."""
     amounts = ((quantity, before.amount(quantity), after.amount(quantity)) for quantity in quantities)
     return [(quantity, became / was) for quantity, was, became in amounts if was and became]
 
 
 def is_other_work(ratio: float) -> bool:
-    """Return whether work after over before is so far from 1 that the input may have changed, and not the code."""
+    """Return whether a ratio of work is so far from 1 that not only the code but the input may have changed."""
     most = load_comparison_rules().work.most_ratio
     return not 1 / most <= ratio <= most
 
 
 def whole_sum(values: Iterable[float | None]) -> float | None:
-    """Return the sum; None where any part is not known."""
+    """Return the sum; None if any part is unknown."""
     parts = list(values)
     return None if None in parts else float(sum(part for part in parts if part is not None))

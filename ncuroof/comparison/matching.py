@@ -1,4 +1,4 @@
-"""Which kernels of one run are those of the other: by name and shape, by what is left of a name, and by place."""
+"""Match the kernels of two runs: by name and shape, by the stable part of their names, and by their place in the run."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from ncuroof.comparison.versions import Candidate, candidates, match_versions, w
 
 
 class How(str, Enum):
-    """By what a match was made."""
+    """What a match is based on."""
 
     SAME = "same"  # name, shape and NVTX range
     MOVED = "moved"  # name and shape, in another NVTX range
     SHAPE = "shape"  # name, launched with another grid or block
-    RENAMED = "renamed"  # the name but for numbers at its end, hashes and parameters
-    VARIANT = "variant"  # the name but for template arguments and numbers
+    RENAMED = "renamed"  # the name without numbers at its end, hashes and parameters
+    VARIANT = "variant"  # the name without template arguments and numbers
     VERSION = "version"  # the words that say what is computed; see `versions`
     PLACE = "place"  # between the same kernels, with about the same work
     FUSED = "fused"  # several kernels before, one after, in the same place
@@ -52,13 +52,13 @@ class Sureness(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Groups of launches that are taken for the same.
+    """Groups of launches that are taken to be the same kernels.
 
     Attributes:
         before, after: numbers of groups.
-        how: by what.
+        how: what the match is based on.
         sureness: how sure it is.
-        why: what speaks for it, where `how` does not say all.
+        why: further evidence for the match.
     """
 
     before: tuple[int, ...]
@@ -73,12 +73,12 @@ class Matching:
     """All groups of two runs.
 
     Attributes:
-        matches: in order of the groups after, then before.
-        removed: groups that are in the run before alone; none whose launches failed to profile after, or were only counted.
-        added: groups that are in the run after alone; likewise.
-        not_recorded_before: groups after that the run before launched, too, and did not profile.
-        not_recorded_after: groups before; likewise.
-        candidates: removed and added groups that may belong together; the user can say so.
+        matches: sorted by the groups after, then before.
+        removed: groups of only the run before, without those that failed to profile or were only counted in the run after.
+        added: groups of only the run after, without those that failed to profile or were only counted in the run before.
+        not_recorded_before: groups after that the run before launched, but did not profile.
+        not_recorded_after: groups before that the run after launched, but did not profile.
+        candidates: removed and added groups that may belong together, which the user can confirm.
     """
 
     matches: tuple[Match, ...]
@@ -91,7 +91,7 @@ class Matching:
 
 @dataclass(frozen=True, slots=True)
 class _Stage:
-    """What has to be equal, how sure that makes a match, and which of equal ones go together."""
+    """A stage of matching: columns that must be equal, how sure a match is then, and how groups with equal columns are paired."""
 
     keys: tuple[str, ...]
     how: How
@@ -118,13 +118,13 @@ _BY_WORK = (
     _Stage((*_RENAMED, "range"), How.RENAMED, Sureness.LIKELY, pairs_of_same_problem),
     _Stage(_RENAMED, How.RENAMED, Sureness.LIKELY, pairs_of_same_problem),
 )
-"""Of names that a compiler numbers: the number alone is no evidence."""
+"""Stages for names that a compiler numbers. An equal number alone is no evidence."""
 
 _BY_NUMBER = (
     _Stage((*_NAME, *_SHAPE, "range"), How.RENAMED, Sureness.LIKELY),
     _Stage(_NAME, How.RENAMED, Sureness.LIKELY),
 )
-"""Of those with the same numbers in both runs, where the work does not tell; else the order says more than a number."""
+"""Stages for numbered names that are the same in both runs, if the work does not decide. If numbers moved, order says more."""
 
 _BY_REST = (
     _Stage((*_RENAMED, *_SHAPE, "range"), How.RENAMED, Sureness.LIKELY),
@@ -134,7 +134,7 @@ _BY_REST = (
     _Stage((*_VARIANT, "range"), How.VARIANT, Sureness.LIKELY),
     _Stage(_VARIANT, How.VARIANT, Sureness.GUESS),
 )
-"""The stages, what asks for the most first; of equal ones `pairs` tells which goes with which."""
+"""Stages for all names, the strictest first. `pairs` decides between groups with equal columns."""
 
 _OF_A_ROW = (
     *_NAME,
@@ -151,9 +151,10 @@ _OF_A_ROW = (
 
 
 def match(before: Run, after: Run) -> Matching:
-    """Return which groups are the same.
+    """Match the groups of two runs.
 
-    Every group is in one match, removed, added, or was launched in the other run, where it failed to profile or was only counted.
+    Every group is either in one match, or removed, or added, or it was launched in the other run, too, where it failed to profile
+    or was only counted.
     """
     name = pl.col("name")
     groups = [
@@ -162,8 +163,8 @@ def match(before: Run, after: Run) -> Matching:
         )
         for run in (before, after)
     ]
-    apart = _apart(before, after)
-    groups = [each.filter(~pl.col("group").is_in(rest)) for each, rest in zip(groups, apart, strict=True)]
+    unprofiled = _unprofiled_in_the_other(before, after)
+    groups = [each.filter(~pl.col("group").is_in(rest)) for each, rest in zip(groups, unprofiled, strict=True)]
     n_by_name = [Counter(each.select(_RENAMED).iter_rows()) for each in groups]
     is_numbered, is_renumbered = pl.col("is_numbered"), _is_renumbered(*groups)
     matches: list[Match] = []
@@ -177,7 +178,7 @@ def match(before: Run, after: Run) -> Matching:
         left, right = (each.filter(of_these) for each in groups)
         found = [
             Match((old["group"],), (new["group"],), _how_named(stage, old, new), _sureness(stage, old, new, n_by_name))
-            for old, new in _equal(left, right, stage)
+            for old, new in _equal_pairs(left, right, stage)
         ]
         for number, taken in enumerate(([each.before[0] for each in found], [each.after[0] for each in found])):
             groups[number] = groups[number].filter(~pl.col("group").is_in(taken))
@@ -186,16 +187,16 @@ def match(before: Run, after: Run) -> Matching:
     anchors = {found.before[0]: found.after[0] for found in matches}
     rows = [{row["group"]: row for row in run.groups.iter_rows(named=True)} for run in (before, after)]
     in_place = [
-        run.groups.filter(~pl.col("group").is_in(rest)) for run, rest in zip((before, after), apart, strict=True)
+        run.groups.filter(~pl.col("group").is_in(rest)) for run, rest in zip((before, after), unprofiled, strict=True)
     ]
     for placed in match_by_place(in_place[0], in_place[1], anchors):
-        how = _how(len(placed.before), len(placed.after))
+        how = _how_placed(len(placed.before), len(placed.after))
         sureness = Sureness.LIKELY if placed.is_same_work else Sureness.GUESS
         is_one_each = how is How.PLACE
         why = (work_words(rows[0][placed.before[0]], rows[1][placed.after[0]]),) if is_one_each else ()
         matches.append(Match(placed.before, placed.after, how, sureness, why))
-    old_alone = _alone(before.groups, {group for found in matches for group in found.before}, after.failed)
-    new_alone = _alone(after.groups, {group for found in matches for group in found.after}, before.failed)
+    old_alone = _unmatched(before.groups, {group for found in matches for group in found.before}, after.failed)
+    new_alone = _unmatched(after.groups, {group for found in matches for group in found.after}, before.failed)
     not_after = only_counted(before.groups, old_alone, after.unprofiled)
     not_before = only_counted(after.groups, new_alone, before.unprofiled)
     removed, added = _without(old_alone, not_after), _without(new_alone, not_before)
@@ -210,7 +211,7 @@ def match(before: Run, after: Run) -> Matching:
 
 
 def _versions(groups: Sequence[pl.DataFrame], matched: Collection[str]) -> Iterator[Match]:
-    """Yield matches of versions by their names, among the groups that have no match; names that a compiler made say too little."""
+    """Yield matches of versions among the groups without a match. Names made by a compiler are left out: they say too little."""
     old, new = (each.filter(~pl.col("is_numbered")).to_dicts() for each in groups)
     for found in match_versions(old, new, matched):
         sureness = Sureness.LIKELY if found.is_sure else Sureness.GUESS
@@ -218,13 +219,13 @@ def _versions(groups: Sequence[pl.DataFrame], matched: Collection[str]) -> Itera
 
 
 def _matched_names(before: Run, matches: Sequence[Match]) -> set[str]:
-    """Return the names before of which the run after has the like."""
+    """Return the names of the groups before that are matched."""
     both = [found.before[0] for found in matches]
     return set(before.groups.filter(pl.col("group").is_in(both))["name"].drop_nulls())
 
 
-def _apart(before: Run, after: Run) -> tuple[list[int], list[int]]:
-    """Return the groups of each run whose like the other run counted, and did not profile: they take part in no match."""
+def _unprofiled_in_the_other(before: Run, after: Run) -> tuple[list[int], list[int]]:
+    """Return the groups of each run that the other run counted but did not profile: they cannot be matched."""
     return (
         surely_counted_only(before.groups, after.groups, after.unprofiled),
         surely_counted_only(after.groups, before.groups, before.unprofiled),
@@ -237,13 +238,13 @@ def _without(groups: Sequence[int], counted: Sequence[CountedOnly]) -> tuple[int
 
 
 def _is_renumbered(before: pl.DataFrame, after: pl.DataFrame) -> pl.Expr:
-    """Return whether names that are equal but for their numbers have others in the other run."""
+    """Return whether the numbers of a name differ between the runs."""
     names = [set(each.select("renamed", "name").iter_rows()) for each in (before, after)]
     return pl.col("renamed").is_in(sorted({renamed for renamed, _ in names[0] ^ names[1] if renamed is not None}))
 
 
-def _alone(groups: pl.DataFrame, matched: set[int], failed: Sequence[str]) -> tuple[int, ...]:
-    """Return the groups without a match; what failed to profile in the other run was launched there, too."""
+def _unmatched(groups: pl.DataFrame, matched: set[int], failed: Sequence[str]) -> tuple[int, ...]:
+    """Return the groups without a match, except those that failed to profile in the other run: they were launched there."""
     left = Counter(filter(None, texts_without_versions(failed)))
     found = []
     for group, name in groups.select("group", without_versions(pl.col("name"))).iter_rows():
@@ -257,7 +258,7 @@ def _alone(groups: pl.DataFrame, matched: set[int], failed: Sequence[str]) -> tu
 
 
 def _how_named(stage: _Stage, old: Row, new: Row) -> How:
-    """Return by what a match was made: a numbered name that stayed as it is is not another, however little that number says."""
+    """Return what a match is based on. A numbered name that is the same in both runs does not count as renamed."""
     if stage.how is not How.RENAMED or old["name"] != new["name"]:
         return stage.how
     if any(old[key] != new[key] for key in _SHAPE):
@@ -266,10 +267,11 @@ def _how_named(stage: _Stage, old: Row, new: Row) -> How:
 
 
 def _sureness(stage: _Stage, old: Row, new: Row, n_by_name: Sequence[Counter[tuple[str, ...]]]) -> Sureness:
-    """Return how sure a match is: where names or shapes differ and the work by far, other launches may be meant.
+    """Return how sure a match is.
 
-    Any other work is enough where nothing but the order speaks for a pair: of numbered kernels, of which one run has more, and of
-    instantiations of a template whose arguments may say what it computes.
+    It is a guess if names or shapes differ and the amount of work is very different. If only the order speaks for a pair, any
+    difference of work makes it a guess: for numbered kernels whose number differs between the runs, and for instantiations of a
+    template whose arguments may say what it computes.
     """
     if stage.sureness is Sureness.CERTAIN:
         return stage.sureness
@@ -279,24 +281,24 @@ def _sureness(stage: _Stage, old: Row, new: Row, n_by_name: Sequence[Counter[tup
     n_before, n_after = (
         counts[row["renamed"], row["workload"]] for counts, row in zip(n_by_name, (old, new), strict=True)
     )
-    is_one_of_others = old["is_numbered"] and n_before != n_after
+    is_by_order_alone = old["is_numbered"] and n_before != n_after
     may_compute_another = stage.how is How.VARIANT and old["with_arguments"] != new["with_arguments"]
     return (
         Sureness.GUESS
-        if (is_one_of_others or may_compute_another) and not is_same_problem(old, new)
+        if (is_by_order_alone or may_compute_another) and not is_same_problem(old, new)
         else stage.sureness
     )
 
 
-def _equal(left: pl.DataFrame, right: pl.DataFrame, stage: _Stage) -> Iterator[tuple[Row, Row]]:
-    """Yield pairs of groups that are equal in what a stage asks for."""
+def _equal_pairs(left: pl.DataFrame, right: pl.DataFrame, stage: _Stage) -> Iterator[tuple[Row, Row]]:
+    """Yield the pairs of groups that a stage matches."""
     rows_after = _by_keys(right, stage.keys)
     for key, old in _by_keys(left, stage.keys).items():
         yield from stage.pairs(old, rows_after.get(key, []))
 
 
 def _by_keys(groups: pl.DataFrame, keys: tuple[str, ...]) -> dict[tuple[object, ...], list[Row]]:
-    """Return the rows of groups by what has to be equal, in their order."""
+    """Return the rows of groups by the values of the key columns, in their order."""
     rows: dict[tuple[object, ...], list[Row]] = defaultdict(list)
     columns = dict.fromkeys(("group", *keys, *_OF_A_ROW))
     for row in groups.select(*columns).iter_rows(named=True):
@@ -304,7 +306,7 @@ def _by_keys(groups: pl.DataFrame, keys: tuple[str, ...]) -> dict[tuple[object, 
     return rows
 
 
-def _how(n_before: int, n_after: int) -> How:
+def _how_placed(n_before: int, n_after: int) -> How:
     if n_before == n_after == 1:
         return How.PLACE
     if n_after == 1:

@@ -1,4 +1,4 @@
-"""Whether a difference of time is more than chance."""
+"""Noise: how large a difference of time has to be to mean more than chance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Chance:
 
     Attributes:
         error_frac: its standard error, as a share of the time.
-        freedom: degrees of freedom that this was estimated with; infinite where it is what launches were seen to differ by.
+        freedom: degrees of freedom of its estimate; infinite for the typical deviation of launches, which is not estimated.
     """
 
     error_frac: float
@@ -27,15 +27,16 @@ class Chance:
 
     @classmethod
     def of(cls, errors: list[tuple[float, float]]) -> Chance:
-        """Return the chance of a sum of independent parts, each with its error and freedom (Welch and Satterthwaite)."""
+        """Return the uncertainty of a sum of independent parts, each with its error and its freedom (Welch-Satterthwaite)."""
         error = math.hypot(*(part for part, _ in errors))
         shares = sum((part / error) ** 4 / freedom for part, freedom in errors) if error else 0.0
         return cls(error, 1 / shares if shares else math.inf)
 
     def noise_frac(self, n_changes: int = 1) -> float:
-        """Return the change that chance alone makes seem possible, in any of so many changes (Šidák).
+        """Return the noise: the largest change that chance alone explains, if `n_changes` changes are judged together (Šidák).
 
-        `n_standard_errors` of a single one where the error is known, more where few launches gave it, at least `least_change_frac`.
+        For a single change it is `n_standard_errors` standard errors; more if the error is estimated from few launches; and never
+        less than `least_change_frac`.
         """
         least = load_comparison_rules().noise.least_change_frac
         return max(least, _student(_n_errors(n_changes), self.freedom) * self.error_frac)
@@ -43,22 +44,22 @@ class Chance:
 
 @cache
 def _n_errors(n_changes: int) -> float:
-    """Return so many standard errors that none of so many changes exceeds them by chance as often as one alone does."""
+    """Return the bound, in standard errors, that any of `n_changes` changes exceeds as rarely as one change exceeds its own."""
     normal = NormalDist()
     within = 1 - 2 * normal.cdf(-load_comparison_rules().noise.n_standard_errors)
     return normal.inv_cdf((1 + within ** (1 / n_changes)) / 2)
 
 
 def is_beyond(change_frac: float, noise_frac: float) -> bool:
-    """Return whether a change is more than chance, faster or slower alike: the factor counts, not the difference."""
+    """Return whether a change exceeds the noise. Factors are compared, so that faster and slower are treated alike."""
     return change_frac > -1 and abs(math.log1p(change_frac)) > math.log1p(noise_frac)
 
 
 def chance_of_match(before: MatchedGroups, after: MatchedGroups) -> Chance | None:
-    """Return how uncertain a change is; None where a time is not known.
+    """Return the uncertainty of a change of time; None if a time is unknown.
 
-    Standard errors of the means: the launches' own deviation where there are enough of them, else what launches of such a length
-    have been seen to differ by; of both runs, root of the sum of squares.
+    It is the root of the sum of squares of the standard errors of both means. A standard error comes from the deviation of the
+    launches themselves if there are enough of them, and from the typical deviation of launches of this length otherwise.
     """
     noise = load_comparison_rules().noise
     errors: list[tuple[float, float]] = []
@@ -71,9 +72,13 @@ def chance_of_match(before: MatchedGroups, after: MatchedGroups) -> Chance | Non
 
 
 def noise_of_counted(mean_ns: tuple[float, float], n_launches: tuple[int, int]) -> float:
-    """Return the change of a counted time that chance alone makes seem possible; times and launches before and after.
+    """Return the noise of a change of counted times.
 
-    Jitter averages out over launches; what else differs from run to run, as clocks do, differs for all of them.
+    Jitter averages out over launches. Differences between runs, such as clocks, do not, because they affect all launches alike.
+
+    Args:
+        mean_ns: time of a launch, before and after.
+        n_launches: launches, before and after.
     """
     noise = load_comparison_rules().noise
     errors = [
@@ -84,7 +89,7 @@ def noise_of_counted(mean_ns: tuple[float, float], n_launches: tuple[int, int]) 
 
 
 def noise_of_runs(before: pl.DataFrame, after: pl.DataFrame) -> float | None:
-    """Return the change of a run's whole time that chance alone makes seem possible; None where a time is not known."""
+    """Return the noise of a change of a run's whole time; None if a run has no known time."""
     noise = load_comparison_rules().noise
     errors: list[tuple[float, float]] = []
     for groups in (before, after):
@@ -97,27 +102,27 @@ def noise_of_runs(before: pl.DataFrame, after: pl.DataFrame) -> float | None:
 
 
 def clock_change(before: MatchedGroups, after: MatchedGroups) -> float:
-    """Return the SM clock after over before, less one; 0 where it is not known of both."""
+    """Return the SM clock after over before, minus one; 0 unless both are known."""
     was, became = before.average("sm_clock_hz"), after.average("sm_clock_hz")
     return became / was - 1 if was and became else 0.0
 
 
 def by_clocks(change_frac: float, clock_frac: float) -> float:
-    """Return how much of a change of time the clock alone may explain: at most as much as it differs, the other way."""
+    """Return the share of time that the clock may explain: its own change, if time and clock moved in opposite directions."""
     return abs(clock_frac) if change_frac * clock_frac < 0 else 0.0
 
 
 def is_by_clocks(was_ns: float, became_ns: float, clock_frac: float) -> bool:
-    """Return whether a change of time may be that of the clocks alone: a far larger one is not."""
+    """Return whether the clocks alone may explain a change of time, that is, whether it is not much larger than theirs."""
     most = load_comparison_rules().noise.most_clock_power * abs(math.log1p(clock_frac))
     return abs(math.log(became_ns / was_ns)) <= most
 
 
 def other_clocks(before: MatchedGroups, after: MatchedGroups) -> str | None:
-    """Return how much the SM clock of launches differs, where that makes their times incomparable; else None.
+    """Return how much the SM clocks differ if that makes the times incomparable, else None.
 
-    Clocks are cycles over time, and of short launches as uncertain as the time. Times that differ by far more than the clocks are
-    comparable all the same.
+    A clock is cycles over time, so for short launches it is as uncertain as the time. Times that differ by much more than the
+    clocks remain comparable.
     """
     noise = load_comparison_rules().noise
     clocks = before.average("sm_clock_hz"), after.average("sm_clock_hz")
@@ -134,7 +139,7 @@ def other_clocks(before: MatchedGroups, after: MatchedGroups) -> str | None:
 
 
 def _error(row: Row, scale: float, noise: Noise) -> tuple[float, float]:
-    """Return the standard error of a group's mean, times a scale, and the degrees of freedom that it was estimated with."""
+    """Return the standard error of a group's mean, times a scale, and its degrees of freedom."""
     n_launches = row["n_recorded"]
     own = row["deviation_ns"] if n_launches >= noise.n_launches_to_estimate else None
     seen = math.hypot(noise.jitter_ns, noise.deviation_frac * (row["mean_ns"] or 0.0))
@@ -143,7 +148,7 @@ def _error(row: Row, scale: float, noise: Noise) -> tuple[float, float]:
 
 
 def _student(normal: float, freedom: float) -> float:
-    """Return the quantile of Student's distribution where the normal one has its own, from 2 degrees of freedom on.
+    """Return the quantile of Student's distribution at the probability of a normal quantile, from 2 degrees of freedom on.
 
     Hill, Algorithm 396, Communications of the ACM 13 (1970): within 0.05 % of the exact value from 1.5 standard errors on.
     """

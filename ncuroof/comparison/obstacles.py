@@ -1,6 +1,6 @@
-"""Whether two runs can be compared: how each was recorded, and which part of the program it covers.
+"""Whether the times of two runs can be compared, given how they were recorded and which part of the program they cover.
 
-Each covers the whole program or some of its steps; times of different parts are not a change.
+A run covers the whole program or some of its steps. Times of different parts cannot be compared.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from ncuroof.comparison.run import Run, Setup
 
 
 def are_of_other_steps(before: Run, after: Run) -> bool:
-    """Return whether the runs are known to cover other steps, or one of them the whole program."""
+    """Return whether the runs are known to cover different steps, or only one of them the whole program."""
     return None not in (before.steps, after.steps) and before.steps != after.steps
 
 
 def coverage_obstacle(before: Run, after: Run) -> str | None:
-    """Return that the runs cover other parts of the program, and not of both is it known how many steps these are; else None."""
+    """Return that the runs cover different parts of the program, if times per step are no way out; else None."""
     if not are_of_other_steps(before, after) or (before.n_steps and after.n_steps):
         return None
     return f"the runs cover different parts of the program: {_covered(before)} before, {_covered(after)} after"
@@ -31,7 +31,7 @@ def n_units(before: Run, after: Run) -> tuple[int, int]:
 
 
 def steps_remark(before: Run, after: Run) -> str:
-    """Return that other steps were profiled, where their times are compared all the same; "" for the same."""
+    """Return that different steps were profiled, if their times are compared nevertheless; "" for the same steps."""
     if not are_of_other_steps(before, after) or coverage_obstacle(before, after):
         return ""
     per_step = "" if n_units(before, after) == (1, 1) else ", so times of the runs are per step"
@@ -44,12 +44,12 @@ def _covered(run: Run) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Comparable:
-    """What of two runs can be compared.
+    """Whether the times of two runs can be compared.
 
     Attributes:
-        is_time_comparable: whether a change of time is one of the program; amounts (FLOPs, bytes) are always compared.
-        reasons: why times are not comparable; empty where they are.
-        remarks: what differs besides, and may matter.
+        is_time_comparable: whether a change of time comes from the program; amounts (FLOPs, bytes) are always compared.
+        reasons: why times are not comparable; empty if they are.
+        remarks: further differences that may matter.
     """
 
     is_time_comparable: bool
@@ -58,7 +58,7 @@ class Comparable:
 
 
 def comparable(before: Setup, after: Setup) -> Comparable:
-    """Return what can be compared; what a report does not say is taken for equal."""
+    """Return whether times can be compared. What a report does not state counts as equal."""
     reasons = _differences(
         ("the GPU", before.gpus, after.gpus),
         ("clock control", before.clock_controls, after.clock_controls),
@@ -79,7 +79,7 @@ def comparable(before: Setup, after: Setup) -> Comparable:
 
 
 def _differences(*parts: tuple[str, tuple[str, ...], tuple[str, ...]]) -> list[str]:
-    """Return which parts of how the runs were recorded differ, of what both say: what it is, before and after."""
+    """Return which settings differ, of those that both runs state."""
     return [
         f"{what} differs: {', '.join(old)} before, {', '.join(new)} after"
         for what, old, new in parts

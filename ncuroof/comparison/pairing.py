@@ -1,6 +1,6 @@
-"""Which groups of one name belong together, by their work, their order, or their place.
+"""Pair groups by their work, by their order, or by their place.
 
-Groups stand in the same place if they are between the same kernels, in the same NVTX range, and do about the same work.
+Groups are in the same place if they run between the same kernels, in the same NVTX range, and do about the same work.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from ncuroof.comparison.rules import load_comparison_rules
 
 
 def pairs(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
-    """Yield which group before goes with which after; what is left over of the longer side is in no pair.
+    """Yield pairs of groups before and after. Surplus groups of the longer side are in no pair.
 
-    Where all of them do more or less work by the same factor, to 10 %, another input grew all of them, and the n-th goes with the
-    n-th. Else those whose launches do the same FLOPs, or else as many instructions, to 10 % and the nearest first; of what is left,
-    the n-th with the n-th.
+    If the work of all groups changed by the same factor, within 10 %, the input changed, and groups are paired in order. Otherwise,
+    groups whose launches do the same FLOPs within 10 % are paired, the nearest first; then those with the same number of
+    instructions; then the remaining groups in order.
 
     Args:
         old: rows of a run's groups, in order of first appearance.
-        new: likewise of the run after.
+        new: the same for the run after.
     """
     if _is_scaled(old, new):
         yield from zip(old, new, strict=True)
@@ -34,19 +34,20 @@ def pairs(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
     within = load_comparison_rules().work.same_problem_ratio
     left, right = dict(enumerate(old)), dict(enumerate(new))
     for quantity in (FLOP, INSTRUCTIONS):
-        yield from _of_same(quantity, left, right, within=within)
+        yield from _nearest_pairs(quantity, left, right, within=within)
     yield from zip(left.values(), right.values(), strict=False)
 
 
 def pairs_of_same_problem(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tuple[Row, Row]]:
-    """Yield the pairs that are recognised by their work: as `pairs`, and none of what is left over.
+    """Yield the pairs of `pairs` that their work identifies, without those that are only paired in order.
 
-    Of launches that do equal FLOPs, those of as many instructions, to 1 %, come first: so differs what a compiler made of the same
-    operations. Else instructions tell only of launches without FLOPs.
+    Among launches with equal FLOPs, those with the same number of instructions within 1 % are paired first: instructions
+    distinguish kernels that a compiler generated for the same operations. Otherwise, instructions are used only for launches
+    without FLOPs.
 
     Args:
         old: rows of a run's groups, in order of first appearance.
-        new: likewise of the run after.
+        new: the same for the run after.
     """
     if len(old) > 1 and _is_scaled(old, new):
         yield from zip(old, new, strict=True)
@@ -56,21 +57,21 @@ def pairs_of_same_problem(old: Sequence[Row], new: Sequence[Row]) -> Iterator[tu
     right_by_flop = _by_flop(right)
     for flop, rows in _by_flop(left).items():
         of = rows, right_by_flop.get(flop, {})
-        yield from _of_same(INSTRUCTIONS, left, right, within=work.same_input_ratio, of=of)
-    yield from _of_same(FLOP, left, right, within=work.same_problem_ratio)
+        yield from _nearest_pairs(INSTRUCTIONS, left, right, within=work.same_input_ratio, of=of)
+    yield from _nearest_pairs(FLOP, left, right, within=work.same_problem_ratio)
     without = tuple({key: row for key, row in rows.items() if not row[FLOP]} for rows in (left, right))
-    yield from _of_same(INSTRUCTIONS, left, right, within=work.same_problem_ratio, of=without)
+    yield from _nearest_pairs(INSTRUCTIONS, left, right, within=work.same_problem_ratio, of=without)
 
 
 def is_same_input(one: Row, other: Row) -> bool:
-    """Return whether two launches do the same FLOPs and as many instructions, to 1 %, of what both counted; something has to be."""
+    """Return whether the FLOPs and instructions that both launches counted agree within 1 %; false if neither was counted."""
     known = [(one[name], other[name]) for name in (FLOP, INSTRUCTIONS) if None not in (one[name], other[name])]
     most = load_comparison_rules().work.same_input_ratio
     return any(map(max, known)) and all(max(each) <= most * min(each) for each in known)
 
 
 def is_same_problem(one: Row, other: Row) -> bool:
-    """Return whether two launches do the same FLOPs, or without any as many instructions, to 10 %."""
+    """Return whether two launches do the same FLOPs within 10 %; without FLOPs, the same number of instructions."""
     most = load_comparison_rules().work.same_problem_ratio
     for name in (FLOP, INSTRUCTIONS):
         if one[name] and other[name]:
@@ -81,10 +82,10 @@ def is_same_problem(one: Row, other: Row) -> bool:
 Rows = dict[int, Row]
 
 
-def _of_same(
+def _nearest_pairs(
     quantity: str, left: Rows, right: Rows, *, within: float, of: tuple[Rows, ...] = ()
 ) -> Iterator[tuple[Row, Row]]:
-    """Yield pairs that agree in a quantity to a ratio, the nearest first, and take them out; `of`: those that may be in one."""
+    """Yield pairs whose quantity agrees within a ratio, the nearest first, and remove them; `of` restricts the rows."""
     amounts = (
         {key: math.log(row[quantity]) for key, row in rows.items() if row[quantity]} for rows in of or (left, right)
     )
@@ -93,7 +94,7 @@ def _of_same(
 
 
 def _by_flop(rows: Rows) -> dict[str, Rows]:
-    """Return rows by their FLOPs, to four digits."""
+    """Return rows by their FLOPs, rounded to four digits."""
     found: dict[str, Rows] = defaultdict(dict)
     for key, row in rows.items():
         found["" if row[FLOP] is None else f"{row[FLOP]:.4g}"][key] = row
@@ -101,7 +102,7 @@ def _by_flop(rows: Rows) -> dict[str, Rows]:
 
 
 def _is_scaled(old: Sequence[Row], new: Sequence[Row]) -> bool:
-    """Return whether the n-th after does the work of the n-th before times a factor that is the same for all."""
+    """Return whether the work of all groups, paired in order, changed by the same factor."""
     if len(old) != len(new):
         return False
     for quantity in (FLOP, INSTRUCTIONS):
@@ -112,13 +113,14 @@ def _is_scaled(old: Sequence[Row], new: Sequence[Row]) -> bool:
 
 
 def _nearest(left: dict[int, float], right: dict[int, float], *, within: float) -> Iterator[tuple[int, int]]:
-    """Yield pairs of the keys of two sides, those with the nearest values first, of equal values the n-th with the n-th.
+    """Yield pairs of keys of two sides, those with the nearest values first; equal values are paired in order.
 
-    In order of their values, the two nearest of different sides stand beside each other: what stood between would be as near to
-    one of them. So only neighbours are looked at; where two leave, those around them become neighbours.
+    If the values of both sides are sorted together, the nearest two of different sides are neighbours, because a value between them
+    would be as near to one of the two. So only neighbours are compared. When a pair is taken out, its outer neighbours become
+    neighbours.
     """
-    line = sorted(place for side, known in enumerate((left, right)) for place in _places(known, side))
-    before, behind = list(range(-1, len(line) - 1)), list(range(1, len(line) + 1))
+    line = sorted(place for side, known in enumerate((left, right)) for place in _sortable(known, side))
+    before, following = list(range(-1, len(line) - 1)), list(range(1, len(line) + 1))
     has_left = [False] * len(line)
 
     def candidate(first: int, second: int) -> tuple[float, int, int, int, int] | None:
@@ -136,17 +138,17 @@ def _nearest(left: dict[int, float], right: dict[int, float], *, within: float) 
             continue
         yield one, other
         has_left[first] = has_left[second] = True
-        outer = before[first], behind[second]
+        outer = before[first], following[second]
         if outer[0] >= 0:
-            behind[outer[0]] = outer[1]
+            following[outer[0]] = outer[1]
         if outer[1] < len(line):
             before[outer[1]] = outer[0]
         if (found := candidate(*outer)) is not None:
             heappush(near, found)
 
 
-def _places(known: dict[int, float], side: int) -> Iterator[tuple[float, int, int, int]]:
-    """Yield value, which of equal ones it is, side and key: sorted, equal values of both sides take turns."""
+def _sortable(known: dict[int, float], side: int) -> Iterator[tuple[float, int, int, int]]:
+    """Yield value, rank among equal values, side and key. Sorted, equal values of both sides alternate."""
     n_seen: Counter[float] = Counter()
     for key, value in known.items():
         yield value, n_seen[value], side, key
@@ -155,11 +157,11 @@ def _places(known: dict[int, float], side: int) -> Iterator[tuple[float, int, in
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """Groups that take each other's place.
+    """Groups that are in the same place.
 
     Attributes:
         before, after: numbers of groups.
-        is_same_work: whether both sides do the same FLOPs in all; if they do none, whether they move the same DRAM bytes.
+        is_same_work: whether both sides do the same FLOPs in total; without FLOPs, whether they move the same DRAM bytes.
     """
 
     before: tuple[int, ...]
@@ -168,12 +170,12 @@ class Placed:
 
 
 def match_by_place(before: pl.DataFrame, after: pl.DataFrame, anchors: Mapping[int, int]) -> list[Placed]:
-    """Return what takes the place of what, among the groups that are no anchors.
+    """Match groups that are in the same place, between the anchors.
 
     Args:
         before: `groups` of the run before, in order of first appearance.
-        after: likewise of the run after.
-        anchors: groups that are matched already, those after by those before.
+        after: the same for the run after.
+        anchors: groups after that are matched already, by their group before.
     """
     back = {new: old for old, new in anchors.items()}
     old_gaps = _gaps(before, {group: group for group in anchors})
@@ -182,60 +184,61 @@ def match_by_place(before: pl.DataFrame, after: pl.DataFrame, anchors: Mapping[i
         placed
         for gap, old in old_gaps.items()
         if (new := new_gaps.get(gap)) is not None
-        for placed in _within(old, new)
+        for placed in _matches_in_gap(old, new)
     ]
 
 
 RowList = list[Row]
 Gap = tuple[str, int | None, int | None]
-"""NVTX range, and the anchors before and behind, by their number in the run before."""
+"""NVTX range, previous anchor and next anchor. Anchors are numbered as in the run before."""
 
 
 def _gaps(groups: pl.DataFrame, anchor_by_group: Mapping[int, int]) -> dict[Gap, RowList]:
-    """Return the groups that are no anchors by the gap in which they stand."""
+    """Return the groups that are not anchors, by the gap that they are in."""
     columns = ("group", "name", "range", "n_launches", FLOP, DRAM_BYTES)
     rows = list(groups.select(columns).iter_rows(named=True))
-    behind: list[int | None] = [None] * len(rows)
-    following: int | None = None
+    next_anchors: list[int | None] = [None] * len(rows)
+    next_anchor: int | None = None
     for index in range(len(rows) - 1, -1, -1):
-        behind[index] = following
-        following = anchor_by_group.get(rows[index]["group"], following)
+        next_anchors[index] = next_anchor
+        next_anchor = anchor_by_group.get(rows[index]["group"], next_anchor)
     gaps: dict[Gap, RowList] = {}
-    leading: int | None = None
+    previous_anchor: int | None = None
     for index, row in enumerate(rows):
         anchor = anchor_by_group.get(row["group"])
         if anchor is None:
-            gaps.setdefault((row["range"], leading, behind[index]), []).append(row)
+            gaps.setdefault((row["range"], previous_anchor, next_anchors[index]), []).append(row)
         else:
-            leading = anchor
+            previous_anchor = anchor
     return gaps
 
 
-def _within(old: RowList, new: RowList) -> Iterator[Placed]:
-    """Yield matches within one gap: one by one where their numbers are equal and the work agrees, else all with all.
+def _matches_in_gap(old: RowList, new: RowList) -> Iterator[Placed]:
+    """Yield matches within one gap.
 
-    Where neither holds, one does the work of one, and of no other. What does the work of none is matched where it stands in an NVTX
-    range of the program's own, or is launched as often: a place alone is no evidence.
+    If both sides have the same number of groups and the work of each pair agrees, groups are matched in order. Otherwise all are
+    matched with all, if the total work agrees, or if an NVTX range or the number of launches is evidence beyond the place.
+    Otherwise, two groups are matched if they do the same work and no third group does.
     """
     if len(old) == len(new) and all(_agrees([one], [other]) for one, other in zip(old, new, strict=True)):
         for one, other in zip(old, new, strict=True):
             yield Placed((one["group"],), (other["group"],), is_same_work=True)
         return
     is_same_work = _agrees(old, new)
-    if is_same_work or (_is_marked(old, new) and _may_agree(old, new)):
+    if is_same_work or (_has_evidence(old, new) and _may_agree(old, new)):
         yield Placed(tuple(row["group"] for row in old), tuple(row["group"] for row in new), is_same_work=is_same_work)
         return
     alike = [(one, other) for one in old for other in new if _agrees([one], [other])]
     n_alike = Counter(each["group"] for each, _ in alike), Counter(each["group"] for _, each in alike)
     for one, other in alike:
-        if n_alike[0][one["group"]] == n_alike[1][other["group"]] == 1:  # else another may be meant
+        if n_alike[0][one["group"]] == n_alike[1][other["group"]] == 1:  # otherwise the match is ambiguous
             yield Placed((one["group"],), (other["group"],), is_same_work=False)
 
 
-def _is_marked(old: RowList, new: RowList) -> bool:
-    """Return whether more than the place speaks for a match.
+def _has_evidence(old: RowList, new: RowList) -> bool:
+    """Return whether there is evidence for a match beyond the place.
 
-    That is the program's own range, or of one kernel each, launched as often, that this was more than once.
+    The evidence is an NVTX range of the program, or one kernel on each side that is launched equally often and more than once.
     """
     counts = [row["n_launches"] for row in (*old, *new)]
     is_one_each = len(counts) == 2 and counts[0] == counts[1]
@@ -243,7 +246,7 @@ def _is_marked(old: RowList, new: RowList) -> bool:
 
 
 def _may_agree(old: RowList, new: RowList) -> bool:
-    """Return whether nothing speaks against it: the FLOPs, where both sides have some, or DRAM bytes of another order."""
+    """Return whether nothing contradicts a match: neither known FLOPs nor DRAM bytes of a different magnitude."""
     if all(_total(rows, FLOP) for rows in (old, new)):
         return False
     moved = [_total(rows, DRAM_BYTES) for rows in (old, new)]
@@ -253,7 +256,7 @@ def _may_agree(old: RowList, new: RowList) -> bool:
 
 
 def _agrees(old: RowList, new: RowList) -> bool:
-    """Return whether both sides do the same FLOPs in all; if they do none, whether they move the same DRAM bytes."""
+    """Return whether both sides do the same FLOPs in total; without FLOPs, whether they move the same DRAM bytes."""
     for quantity in (FLOP, DRAM_BYTES):
         amounts = [_total(rows, quantity) for rows in (old, new)]
         if None in amounts:

@@ -1,4 +1,4 @@
-"""The rules of comparing, read from `profiles/comparison.toml`."""
+"""The rules of comparison, read from `profiles/comparison.toml`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ncuroof import formatting
 from ncuroof.resources import profile_file
 
 STALLS = "stalls."
-"""Begins the names of shares of what warps wait for."""
+"""Prefix of the names of stall shares."""
 
 WARPS, ISSUED, ACTIVE, WORKING, FILLED, RESIDENT = (
     "scheduler.n_active_warps",
@@ -22,28 +22,28 @@ WARPS, ISSUED, ACTIVE, WORKING, FILLED, RESIDENT = (
     "occupancy.resident_blocks",
 )
 OF_THE_GPU = ("utilisation.dram", "utilisation.l2")
-"""Utilisations of units that all SMs share; all others are averages over the SMs."""
+"""Utilisations of units that all SMs share. The other utilisations are averages over the SMs."""
 
 LIMITING = (*OF_THE_GPU, "scheduler.l1_busy_frac", "scheduler.compute_busy_frac")
-"""How busy the units are that can limit a kernel, those of SMs while SMs have work."""
+"""Utilisations of the units that can limit a kernel. Those of SMs count the time in which SMs have work."""
 
 STATE = (WARPS, ISSUED, ACTIVE, WORKING, FILLED, RESIDENT, *LIMITING)
-"""Quantities of a kernel that tell whether a unit limits it, and how long a warp takes from one instruction to the next."""
+"""Quantities that say whether a unit limits a kernel, and how long a warp takes from one instruction to its next."""
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """How much launches differ by chance.
+    """How much the times of launches vary by chance.
 
     Attributes:
-        jitter_ns: standard deviation of a launch's time, whatever its length.
-        deviation_frac: standard deviation of a launch's time, as a share of it.
-        least_change_frac: a smaller change between two runs is none.
-        n_standard_errors: a change counts where it exceeds so many standard errors.
-        n_launches_to_estimate: from so many launches on their own deviation counts.
-        clock_difference_frac: clocks that differ by more make times incomparable.
-        matters_frac: a change that matters: a match of which such a one can be neither seen nor ruled out is ambiguous.
-        most_clock_power: unless the times differ by more than the ratio of the clocks to this power.
+        jitter_ns: part of the standard deviation of a launch's time that does not depend on its length.
+        deviation_frac: part of the standard deviation of a launch's time that is proportional to the time.
+        least_change_frac: smaller changes between two runs are noise.
+        n_standard_errors: a change counts if it exceeds this number of standard errors.
+        n_launches_to_estimate: number of launches from which on their own deviation is used.
+        clock_difference_frac: times are not comparable if clocks differ by more.
+        matters_frac: smallest change that matters; a match is ambiguous if such a change can be neither seen nor ruled out.
+        most_clock_power: times that differ by more than the ratio of the clocks to this power are comparable anyway.
         least_line_frac: a line whose time changed by a smaller share of the kernel's is not reported.
     """
 
@@ -60,16 +60,16 @@ class Noise:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """How far work may be apart, as a ratio of the larger over the smaller; `profiles/comparison.toml` gives the reasons.
+    """How far amounts of work may be apart, as larger over smaller; `profiles/comparison.toml` gives the reasons.
 
     Attributes:
         same_input_ratio: launches of one kernel with the same input.
-        one_group_ratio: launches whose times deviate by chance alone.
-        same_problem_ratio: launches of the same problem, launched otherwise.
-        same_place_frac: what takes a kernel's place and does the same, as a share of the larger.
-        cut_ratio: the same work cut into other launches, in all.
-        most_ratio: another algorithm for the same input.
-        most_traffic_ratio: DRAM bytes of what takes a kernel's place.
+        one_group_ratio: launches of one group whose times vary by chance only.
+        same_problem_ratio: launches of the same problem with a different shape.
+        same_place_frac: kernels in the same place that do the same, as a share of the larger.
+        cut_ratio: total of the same work, cut into a different number of launches.
+        most_ratio: a different algorithm for the same input.
+        most_traffic_ratio: DRAM bytes of kernels in the same place.
     """
 
     same_input_ratio: float
@@ -86,9 +86,9 @@ class Names:
     """Words of kernel names.
 
     Attributes:
-        version_words: that say how a kernel computes, and not what.
-        of_libraries: in names of libraries' templates: what says nothing of what is computed.
-        synonyms: what was renamed, by its old name.
+        version_words: words that say how a kernel computes, not what.
+        of_libraries: words in names of library templates that do not say what is computed.
+        synonyms: new names by old names.
     """
 
     version_words: frozenset[str]
@@ -98,15 +98,15 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class CodeRules:
-    """What counts as a change of the code, and what speaks for another cause where it stayed the same.
+    """What counts as a change of the code, and what counts as a cause if the code stayed the same.
 
     Attributes:
         least_resource_ratio: registers, bytes and lengths that differ by less are the same.
         least_opcode_frac: an opcode that has a smaller share of the executed instructions is left out.
-        least_opcode_ratio: an opcode that is executed so many times as often, or as rarely, changed.
+        least_opcode_ratio: an opcode changed if its count changed by this factor, up or down.
         least_clock_frac: SM clocks that differ by more explain a time.
-        least_traffic_frac: DRAM bytes that differ by more are those of other cache contents, or data.
-        words: what instructions of an opcode do.
+        least_traffic_frac: DRAM bytes that differ by more point to different data or cache contents.
+        words: what an opcode does, by opcode.
     """
 
     least_resource_ratio: float
@@ -119,28 +119,28 @@ class CodeRules:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A quantity whose change can explain a change of time; `profiles/comparison.toml` says how much of it each accounts for.
+    """A quantity whose change can explain a change of time; `profiles/comparison.toml` says how much it accounts for.
 
     Attributes:
         quantity: canonical name.
-        words: what there is more or less of.
-        kind: an amount adds up over kernels, a rate, a ratio and a share do not; "peak" is what the GPU can reach, "time" is how
-            long the unit of a utilisation is busy, in ns, and "wait" how long a warp waits for the reason of a stall, in cycles per
-            instruction.
-        goes_with: "time" where more of it takes longer, "speed" where more of it is faster.
-        least: a smaller change explains nothing.
-        busy: utilisations of what the quantity keeps busy, of which the largest counts.
-        part_of: amounts that share that unit.
-        part: which of these the quantity is a share of; "" where it is an amount itself.
-        counts_in_latency: whether the amount takes time in a kernel that no unit limits, too.
-        while_waiting: whether the quantity matters in such kernels only.
-        amount: what a utilisation is of: where both moved alike, that is arithmetic and no reason.
-        misses: bytes behind a hit rate: without a change of these, hits cost or save nothing.
-        through: quantities by which it changes the time.
-        unless: quantities of which it only is the consequence.
-        stands_for: a quantity that says it better, where both runs collected that.
-        bound_by: limiters of the slower run's kernel that a peak is of: it explains nothing else.
-        because: quantities that make it less where they are more, each with its words, and how many blocks it leaves room for.
+        words: the quantity for people.
+        kind: an "amount" adds up over kernels; a "rate", a "ratio" and a "share" do not; "peak" is what the GPU can reach; "time"
+            is how long the unit of a utilisation is busy, in ns; "wait" is how long a warp waits for the reason of a stall, in
+            cycles per instruction.
+        goes_with: "time" if more of it takes longer, "speed" if more of it is faster.
+        least: smaller changes explain nothing.
+        busy: utilisations of the units that the quantity keeps busy; the largest counts.
+        part_of: amounts that share the unit.
+        part: the amount in `part_of` that the quantity is a share of; "" if the quantity is an amount itself.
+        counts_in_latency: whether the amount also takes time in a kernel that no unit limits.
+        while_waiting: whether the quantity matters only in kernels that no unit limits.
+        amount: the work of a utilisation; a utilisation that moved with its work explains nothing.
+        misses: missed bytes of a hit rate; a hit rate explains nothing if they did not change.
+        through: quantities through which it changes the time.
+        unless: quantities that it is only a consequence of.
+        stands_for: a better quantity, which replaces this one if both runs collected it.
+        bound_by: limiters that a peak belongs to; it explains only kernels with one of these limiters in the slower run.
+        because: quantities that lower it when they rise, each with its words and with the number of blocks that it leaves room for.
     """
 
     quantity: str
@@ -178,7 +178,7 @@ class ComparisonRules:
     for_gates: tuple[str, ...]
 
     def quantities(self) -> list[str]:
-        """Return the quantities of kernels that comparing reads, each once."""
+        """Return the quantities of kernels that a comparison reads, each once."""
         explaining = [each.quantity for each in self.explanations]
         behind = [name for each in self.explanations for name in (*each.busy, *_of_causes(each))]
         return list(dict.fromkeys([*explaining, *behind, *STATE, *self.for_gates]))

@@ -1,6 +1,6 @@
-"""One of the runs that are compared: its launches in groups of equal ones, and how it was recorded.
+"""A run to compare: its launches in groups of equal launches, and how it was recorded.
 
-The counting run of a report says which part of the program it is, and what was not profiled of it.
+The counting run of a report says which part of the program the report covers, and which launches were not profiled.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ncuroof.metrics.work import whole_flop
 from ncuroof.tables import conform
 
 SAME_LAUNCH = ("name", "workload", "grid", "block", "range")
-"""What the launches of a group have in common; the same kernel in another NVTX range is another group."""
+"""What the launches of a group have in common. The same kernel in a different NVTX range is a different group."""
 
 COUNTED = "counted_average_ns"
 _WEIGHTS = ("n_represented", "weight", COUNTED)
@@ -33,37 +33,37 @@ _NUMBERS = (
     "n_launches", "n_recorded", "n_high", "n_medium", "n_instructions",
     "duration_ns", "mean_ns", "deviation_ns", COUNTED, "recoverable_ns", "roof_frac",
 )  # fmt: skip
-"""Of groups, besides quantities that may explain a change."""
+"""Columns of groups with numbers, besides the quantities that may explain a change."""
 
 CODE_COLUMNS = pl.Schema(
     {"sha256": pl.String(), "n_instructions": pl.Int64(), "is_whole": pl.Boolean(), "opcodes": pl.String()}
 )
-"""What the machine code of a group's launches is, as of CODE; null where they differ in it, or the report does not have it."""
+"""Machine code of a group's launches, as in CODE; null if the launches differ in it, or the report lacks it."""
 
 BUILDS: Mapping[float | None, str] = {0.0: "with optimisation", 1.0: "for debugging (nvcc -G)"}
 """How kernels were compiled, by `check.debug_build`."""
 
 
 VECTOR_PRECISIONS = (Precision.FP64, Precision.FP32, Precision.FP16)
-"""Those that every GPU has: where such FLOPs are null they were not counted. Which tensor operations there are differs by GPU."""
+"""Precisions that every GPU has, so that null FLOPs mean that they were not counted. Tensor operations differ by GPU."""
 
 _Value = TypeVar("_Value", int, str)
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """How a run was recorded; each field holds what its reports say, sorted, more than one value where they differ.
+    """How a run was recorded. Each field holds what its reports say, sorted; several values if they differ.
 
     Attributes:
         gpus: names of the GPUs.
-        drivers: of the drivers.
-        ncu_versions: of Nsight Compute.
+        drivers: versions of the driver.
+        ncu_versions: versions of Nsight Compute.
         clock_controls, cache_controls: as given to ncu.
-        sections: that were collected.
-        sm_clock_hz: median over the launches; None where not known.
-        is_simulated: whether a report was written by ncuroof and not recorded.
+        sections: the collected sections.
+        sm_clock_hz: median over the launches; None if unknown.
+        is_simulated: whether ncuroof wrote a report without recording it.
         builds: how the kernels were compiled.
-        precisions: of which FLOPs were counted, of VECTOR_PRECISIONS; those of a launch as one text.
+        precisions: those of VECTOR_PRECISIONS whose FLOPs were counted; the precisions of a launch are one text.
     """
 
     gpus: tuple[str, ...]
@@ -83,18 +83,18 @@ LINE_SHARES = pl.Schema(
         "group": pl.UInt32(),
         "file": pl.String(),
         "line": pl.Int64(),
-        "text": pl.String(),  # null where the report does not carry it
-        "callers": pl.String(),  # as of LINES
+        "text": pl.String(),  # null if the report lacks it
+        "callers": pl.String(),  # as in LINES
         "frac": pl.Float64(),  # of the samples of the group's launches
         "n_samples": pl.Float64(),  # of these launches
     }
 )
-"""One row per group and line of the source, the most samples first; those with fewest are left out."""
+"""One row per group and source line, the most samples first; lines with the fewest samples are left out."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Run:
-    """One of the runs.
+    """A run to compare.
 
     Attributes:
         label: what to call it.
@@ -107,15 +107,15 @@ class Run:
         n_kernels: launches that were profiled.
         n_failed: launches whose profiling failed; they are in no group.
         lines: LINE_SHARES.
-        step_ns: how long a counted step took on the wall's clock; None where no steps were counted.
-        idle_frac: share of it in which nothing ran on the GPU; likewise.
-        failed: names of the launches whose profiling failed, sorted; "" where it is not known.
-        is_counted: whether sums are weighted by a run that counted the launches; times of single launches are ncu's all the same.
-        not_recorded_ns: GPU time of that run in kernels that were not recorded; None where it is not known.
-        unprofiled: launches of these kernels, by kernel and shape; empty also where they are not known.
-        steps: the steps that were counted, as `--step` takes them; "" for the whole run, None where it is not known.
-        n_steps: how many these are; None where it is not known.
-        damage: of each damaged report its name and what is wrong with it: launches may be missing in all of the above.
+        step_ns: wall-clock time of a counted step; None if no steps were counted.
+        idle_frac: share of the step in which nothing ran on the GPU; None if no steps were counted.
+        failed: names of the launches whose profiling failed, sorted; "" for an unknown name.
+        is_counted: whether sums are weighted by a counting run; times of single launches are always those under ncu.
+        not_recorded_ns: GPU time of the counting run in kernels that were not recorded; None if unknown.
+        unprofiled: launches of these kernels, by kernel and shape; empty also if they are unknown.
+        steps: the steps that were counted, as `--step` takes them; "" for the whole run, None if unknown.
+        n_steps: the number of these steps; None if unknown.
+        damage: name of each damaged report and what is wrong with it; launches may be missing in all of the above.
     """
 
     label: str
@@ -153,12 +153,12 @@ def run_of(
 
     Args:
         label: what to call it.
-        reports: of which it is made.
-        measurements: of its launches.
+        reports: the reports of the run.
+        measurements: measurements of its launches.
         kernels: one row per launch, as `Analysis.kernels`.
         findings: FINDINGS.
         n_failed: launches whose profiling failed.
-        weighting: by its counted runs, if any; of several ranks the slowest tells how long a step takes.
+        weighting: weights by its counting runs, if any; with several ranks, the time of a step is that of the slowest.
     """
     wall_times = () if weighting is None else weighting.wall_times
     slowest = max((time for time in wall_times if time.n_steps), key=lambda time: time.duration_ns, default=None)
@@ -220,7 +220,7 @@ def launch_groups(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame
         .agg(
             pl.col("short_name").first(),
             pl.col("id").alias("ids"),
-            # A share of a launch, where ranges are many, is one.
+            # With many ranges, a group may stand for less than one launch.
             pl.max_horizontal(n_launches(), 1).alias("n_launches"),
             pl.len().alias("n_recorded"),
             pl.when(pl.col("duration_ns").is_not_null().all()).then((pl.col("duration_ns") * pl.col("weight")).sum()),
@@ -248,7 +248,7 @@ def launch_groups(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.DataFrame
 
 
 def _launches(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.LazyFrame:
-    """Return the launches that did not fail, with SAME_LAUNCH, their FLOPs, peaks and numbers of findings."""
+    """Return the launches that did not fail, with SAME_LAUNCH, FLOPs, peaks and numbers of findings."""
     severe = findings.group_by("id").agg(
         (pl.col("severity") == severity).sum().alias(f"n_{severity}") for severity in ("high", "medium")
     )
@@ -270,7 +270,7 @@ def _launches(kernels: pl.DataFrame, findings: pl.DataFrame) -> pl.LazyFrame:
 
 
 def _code(longest: pl.Expr) -> Iterator[pl.Expr]:
-    """Yield CODE_COLUMNS of a group: its code where all launches have the same, and what the longest one executed."""
+    """Yield CODE_COLUMNS of a group: the code that all launches share, and what the longest launch executed."""
     for name in CODE_COLUMNS:
         if name == "opcodes":
             yield pl.col(name).get(longest)
@@ -279,17 +279,17 @@ def _code(longest: pl.Expr) -> Iterator[pl.Expr]:
 
 
 def numbers_of_groups() -> list[str]:
-    """Return the columns of `groups` with numbers of kernels, sorted: what a gate can ask of a kernel."""
+    """Return the numeric columns of `groups`, sorted: the metrics of a kernel that gates accept."""
     return sorted({*_NUMBERS, *load_comparison_rules().quantities()})
 
 
 def shown_name() -> pl.Expr:
-    """Return `short_name`, where there is none the whole name, and words where there is none either."""
+    """Return `short_name`; without it, the whole name; without a name, a placeholder."""
     return pl.coalesce(pl.col("short_name", "name").replace("", None), pl.lit(NAMELESS)).alias("short_name")
 
 
 def line_shares(groups: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
-    """Return LINE_SHARES of launches whose samples are known by line.
+    """Return LINE_SHARES of the launches that have samples by line.
 
     Args:
         groups: of a Run.
@@ -313,7 +313,7 @@ def line_shares(groups: pl.DataFrame, lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def _precisions(kernels: pl.DataFrame) -> list[str]:
-    """Return of which VECTOR_PRECISIONS the FLOPs of each launch were counted."""
+    """Return for each launch the VECTOR_PRECISIONS whose FLOPs were counted."""
     columns = [f"work.{each.value}.flop" for each in VECTOR_PRECISIONS]
     known = kernels.filter(~pl.col("failed")).select(pl.col(name).is_not_null() for name in columns)
     return [
@@ -322,39 +322,39 @@ def _precisions(kernels: pl.DataFrame) -> list[str]:
 
 
 def _deviation_of_equal_work(kernels: pl.DataFrame) -> pl.Expr:
-    """Return how much the time of launches deviates; null where they do different amounts of work: that is no chance."""
+    """Return the standard deviation of the launches' times; null if they do different amounts of work, which is not noise."""
     counted = [name for name in (FLOP, INSTRUCTIONS) if name in {*kernels.columns, FLOP}]
     return pl.when(~pl.any_horizontal(map(varies, counted))).then(pl.col("duration_ns").std())
 
 
 def varies(name: str) -> pl.Expr:
-    """Return whether launches are known to do different amounts of work: how their times deviate is then no chance."""
+    """Return whether launches are known to do different amounts of work, so that their times do not only vary by chance."""
     work = pl.col(name)
     return (work.max() > work.min() * load_comparison_rules().work.one_group_ratio).fill_null(value=False)
 
 
 def _roof_frac() -> pl.Expr:
-    """Return roofline time over duration, over the launches of which both are known."""
+    """Return roofline time over duration, summed over the launches for which both are known."""
     are_known = pl.col("min_time_ns").is_not_null() & pl.col("duration_ns").is_not_null()
     duration = pl.col("duration_ns").filter(are_known).sum()
     return (pl.col("min_time_ns").filter(are_known).sum() / pl.when(duration > 0).then(duration)).alias("roof_frac")
 
 
 def distinct(values: Iterable[str | None]) -> tuple[str, ...]:
-    """Return what several reports say, each once, sorted; nothing for what they do not say."""
+    """Return the values that several reports state, each once, sorted."""
     return tuple(sorted({value for value in values if value}))
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What was counted of a run; of several reports what all of their counting runs say.
+    """What the counting runs of a run say.
 
     Attributes:
-        is_counted: whether anything was, of the program of the reports.
-        not_recorded_ns: GPU time of kernels that were not profiled; None where it is not known.
+        is_counted: whether a counting run counted launches of the reports' program.
+        not_recorded_ns: GPU time of kernels that were not profiled; None if unknown.
         unprofiled: launches of these kernels, by kernel and shape.
-        steps: the steps that were counted, as `--step` takes them; "" for the whole run, None where it is not known.
-        n_steps: how many these are; None where it is not known.
+        steps: the steps that were counted, as `--step` takes them; "" for the whole run, None if unknown.
+        n_steps: the number of these steps; None if unknown.
     """
 
     is_counted: bool = False
@@ -365,7 +365,7 @@ class Counted:
 
 
 def counted_of(weighting: Weighting | None) -> Counted:
-    """Return what was counted of a run; nothing where none of its launches was: that was another program."""
+    """Return what was counted of a run. A counting run that shares no launch with it belongs to a different program."""
     if weighting is None or weighting.covered_frac == 0:
         return Counted()
     covered_frac = weighting.covered_frac
@@ -373,10 +373,10 @@ def counted_of(weighting: Weighting | None) -> Counted:
         is_counted=True,
         not_recorded_ns=None if covered_frac is None else weighting.duration_ns * (1 - covered_frac),
         unprofiled=weighting.unprofiled,
-        steps=_the_same([steps or "" for steps in weighting.steps]),
-        n_steps=_the_same([time.n_steps for time in weighting.wall_times]),
+        steps=_common_value([steps or "" for steps in weighting.steps]),
+        n_steps=_common_value([time.n_steps for time in weighting.wall_times]),
     )
 
 
-def _the_same(values: Sequence[_Value | None]) -> _Value | None:
+def _common_value(values: Sequence[_Value | None]) -> _Value | None:
     return values[0] if len(set(values)) == 1 else None

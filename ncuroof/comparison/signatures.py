@@ -1,4 +1,4 @@
-"""Kernel names without what changes from build to build: numbers of generated code, hashes, template arguments, tile sizes."""
+"""Strip from kernel names what changes from build to build: numbers, hashes, template arguments, tile sizes."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from ncuroof.metrics.names import GENERIC, ascii_classes
 from ncuroof.ncu.kernel_names import UNNAMED
 
 _LIBRARY_VERSION = ascii_classes(r"\b(?:CUB|THRUST|_V)_\d\d\d\d\d\d\w*::|\b__\d+::")
-"""Inline namespaces of NVIDIA's CCCL: version and architectures of CUB and Thrust (`CUB_200200_800_900_NS`, `CUB_300001_SM_900`,
-`_V_300304_SM_890`: cub/util_namespace.cuh), version of libcu++'s ABI (`cuda::std::__4`). A toolkit or `-arch` more has others."""
+"""Inline namespaces of NVIDIA's CCCL, which change with toolkit and `-arch`: those of CUB and Thrust (`CUB_200200_800_900_NS`,
+`CUB_300001_SM_900`, `_V_300304_SM_890`: cub/util_namespace.cuh), and the ABI version of libcu++ (`cuda::std::__4`)."""
 
 _PARAMETERS = r"\((?:[^()]|\([^()]*\))*\)\s*(?:\[clone [^\]]*\])?$"
 _TRITON_ARGUMENTS = r"_0d1d\w*$"
 _HASH = r"_?\b[0-9a-f]*\d[0-9a-f]*[a-f][0-9a-f]{5,}\b|_0x[0-9a-f]{16,}|_[0-9a-f]{8,}$"
 _HASH_WITHIN = r"_[0-9a-f]{8}(_cuda_kernel_(?:forward|backward))$|^(__omp_offloading)_[0-9a-f]+_[0-9a-f]+"
-"""Of Warp, of a kernel's source (`wp.Kernel.get_mangled_name`); of Clang, device and inode of the file that was compiled."""
+"""Warp: hash of a kernel's source (`wp.Kernel.get_mangled_name`). Clang: device and inode of the compiled file."""
 
 _NUMBERS_OF_NVFUSER = r"_f\d+_c\d+_r\d+_g\d+$"
 _LAST_NUMBER = r"(?:[._]{0,2}v?\d+)+$"
 _LINE = ascii_classes(
-    r"(__omp_offloading_\w*_l)\d+(?:_\d+)?$"  # Clang: the line of the target region, and which of several that a macro put there
+    r"(__omp_offloading_\w*_l)\d+(?:_\d+)?$"  # Clang: line of the target region, number within a macro
     r"|(_F)\d+L\d+_\d+_?$|_\d+(_gpu(?:__red)?)$"  # NVIDIA's HPC compilers: OpenMP's nvkernel_main_F1L34_2, OpenACC's main_34_gpu
     r"|(\$ck_L)\d+_\d+((?:_cce[\w$]*)?)$"  # Cray: main_$ck_L34_2
 )
-"""The line of the source that a compiler makes a part of a kernel's name."""
+"""The source line, as compilers put it into kernel names."""
 
 _NUMBERED = ascii_classes(
     r"^triton_[a-z]{3}_fused_\w*\d$|^triton_(?:softmax|gemm)\w*$"  # PyTorch's Inductor; XLA
@@ -34,15 +34,15 @@ _NUMBERED = ascii_classes(
     r"|^__myl_\w+$|(?:^|::)nvfuser_\w+_g\d+\b|^julia_\w+_\d+\b"  # TensorRT's Myelin; nvFuser; Julia
     r"|[.$]_omp_fn[.$]\d+$"  # GCC, OpenMP and OpenACC
 )
-"""Names that a compiler numbers as it goes: a kernel more or less moves the numbers of all that follow."""
+"""Names that a compiler numbers in order: a kernel more or less changes the numbers of all later ones."""
 
 _NUMBER_OF_LAMBDA = ascii_classes(
     r"(\(instance )\d+\)|(\{lambda\([^()]*\)#)\d+\}|(\b__nv_h?dl_tag<[^;]*?\(unsigned int\))\d+"
 )
-"""Of which lambda of a function it is, as NVIDIA's, GNU's and nvcc's names have it."""
+"""The number of a lambda within its function, as NVIDIA, GNU and nvcc write it."""
 
 _PYTORCH = ascii_classes(r"\bat::")
-"""There a lambda's number says for which type it is, and stays as it is from run to run."""
+"""In PyTorch, the number of a lambda stands for its type, and does not change from run to run."""
 
 _NUMBER = r"\d+"
 _ARGUMENTS = r"<.*>"
@@ -55,18 +55,18 @@ _TYPE = ascii_classes(
 
 
 def without_versions(names: pl.Expr) -> pl.Expr:
-    """Return names without the namespaces that say for what and of which version CUB, Thrust and libcu++ were compiled."""
+    """Return names without the namespaces for versions and architectures of CUB, Thrust and libcu++."""
     return names.str.replace_all(_LIBRARY_VERSION, "")
 
 
 def texts_without_versions(names: Sequence[str]) -> list[str]:
-    """Return texts as `without_versions` does columns."""
+    """Apply `without_versions` to texts."""
     table = pl.DataFrame({"name": names}, schema={"name": pl.String})
     return table.select(without_versions(pl.col("name")))["name"].to_list()
 
 
 def without_parameters(names: pl.Expr) -> pl.Expr:
-    """Return names without versions of libraries, unnamed namespaces, parameters, and that nothing is returned."""
+    """Return names without library versions, unnamed namespaces, parameters and the return type void."""
     return (
         without_versions(names)
         .str.replace_all(UNNAMED.pattern, "")
@@ -76,9 +76,9 @@ def without_parameters(names: pl.Expr) -> pl.Expr:
 
 
 def renamed(names: pl.Expr) -> pl.Expr:
-    """Return names without unnamed namespaces, parameters, hashes, lines of the source and a number or version at the end.
+    """Return names without unnamed namespaces, parameters, hashes, source lines and a number or version at the end.
 
-    "triton_poi_fused_add_7" and "…_12" are one.
+    "triton_poi_fused_add_7" and "triton_poi_fused_add_12" become the same name.
     """
     base = (
         without_parameters(names)
@@ -94,7 +94,7 @@ def renamed(names: pl.Expr) -> pl.Expr:
 
 
 def numbered(names: pl.Expr) -> pl.Expr:
-    """Return whether a compiler numbered what has the name, or named it by a line: an equal number is no evidence."""
+    """Return whether a compiler put a number or a source line into a name, so that equal numbers are no evidence."""
     plain = names.str.replace(r"\(\)$", "")
     return (
         plain.str.replace(_TRITON_ARGUMENTS, "").str.contains(_NUMBERED)
@@ -108,10 +108,10 @@ def _is_of_lambda(names: pl.Expr) -> pl.Expr:
 
 
 def variant(names: pl.Expr) -> pl.Expr:
-    """Return names without template arguments and any number: tiles, types by width, autotuned variants are one.
+    """Return names without template arguments and numbers: tile sizes, type widths and autotuned variants become the same name.
 
-    Of a template that says how it runs, such as `vectorized_elementwise_kernel<4, CUDAFunctor_add<float>>`, the arguments say what
-    it computes, and stay but for types.
+    Generic templates, such as `vectorized_elementwise_kernel<4, CUDAFunctor_add<float>>`, keep their arguments except types,
+    because the arguments say what is computed.
     """
     whole = renamed(names)
     without = whole.str.replace(_ARGUMENTS, "").str.replace_all(_NUMBER, "#")
@@ -119,7 +119,7 @@ def variant(names: pl.Expr) -> pl.Expr:
 
 
 def with_arguments(names: pl.Expr) -> pl.Expr:
-    """Return names as `variant`, with template arguments but for numbers and types: the rest may say what is computed."""
+    """Return names as `variant` does, but keep template arguments other than numbers and types: they may say what is computed."""
     return _without_sizes(renamed(names))
 
 
@@ -128,5 +128,5 @@ def _without_sizes(names: pl.Expr) -> pl.Expr:
 
 
 def range_path(nvtx: pl.Expr) -> pl.Expr:
-    """Return the NVTX ranges of a launch as one text, their numbers left out: iterations of a loop are one; "" outside any."""
+    """Return the NVTX ranges of a launch as one text, without numbers, so that iterations of a loop agree; "" without ranges."""
     return nvtx.list.join(" › ").fill_null("").str.replace_all(_NUMBER, "#")

@@ -1,4 +1,4 @@
-"""Kernels of one run that the other launched, too, as its counting run shows, but did not profile."""
+"""Kernels of one run that the counting run of the other shows, but that the other run did not profile."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _Shape = tuple[tuple[int, ...], tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class CountedOnly:
-    """A group of one run that the other run counted, and did not profile.
+    """A group of one run that the other run counted, but did not profile.
 
     Attributes:
         group: its number.
-        launches: what the other run counted of it; of several groups, such as of NVTX ranges, the same.
-        is_same_shape: whether they were launched with its grid and block; else its kernel was, with others.
+        launches: what the other run counted; groups that differ only in their NVTX range share it.
+        is_same_shape: whether the counted launches have the group's grid and block; if not, only the kernel agrees.
     """
 
     group: int
@@ -35,14 +35,15 @@ class CountedOnly:
 def only_counted(
     groups: pl.DataFrame, alone: Collection[int], unprofiled: Sequence[UnprofiledLaunches]
 ) -> tuple[CountedOnly, ...]:
-    """Return which groups without a match the other run counted, in their order.
+    """Return the groups without a match that the other run counted, in their order.
 
-    Of other shapes, each stands for one alone, as the n-th shape of a kernel may be the n-th of the other run.
+    Counted launches of a different shape stand for one shape only: the n-th shape of a kernel is taken to be the n-th of the other
+    run.
 
     Args:
-        groups: of a run.
-        alone: those without a match.
-        unprofiled: what the other run counted and did not profile.
+        groups: `groups` of a run.
+        alone: numbers of the groups without a match.
+        unprofiled: launches that the other run counted, but did not profile.
     """
     if not unprofiled:
         return ()
@@ -67,9 +68,9 @@ def only_counted(
 def surely_counted_only(
     groups: pl.DataFrame, others: pl.DataFrame, unprofiled: Sequence[UnprofiledLaunches]
 ) -> list[int]:
-    """Return the groups whose name and shape the other run counted and did not profile: no other group is their like.
+    """Return the groups whose name and shape the other run counted, but did not profile, so that nothing in it can match them.
 
-    A name that a compiler numbers says too little for that.
+    Groups with numbered names are left out, because equal numbers are no evidence.
     """
     if not unprofiled:
         return []
@@ -79,12 +80,12 @@ def surely_counted_only(
 
 
 def unclear_ns(run: Run, found: Sequence[CountedOnly], other: Run) -> float:
-    """Return GPU time of what a run counted and did not profile, and the other run may have under another name.
+    """Return the GPU time that a run counted, but did not profile, and that may match kernels of the other run by other names.
 
     Args:
-        run: that counted.
-        found: what of it is a group of the other run.
-        other: the other run; what it only counted, too, is known.
+        run: the run that counted.
+        found: counted launches that are known to be groups of the other run.
+        other: the other run; launches that it also only counted are known to be the same.
     """
     if not run.unprofiled:
         return run.not_recorded_ns or 0.0  # of a baseline of an earlier version
@@ -98,7 +99,7 @@ def unclear_ns(run: Run, found: Sequence[CountedOnly], other: Run) -> float:
 
 
 def _keys_of(groups: pl.DataFrame) -> dict[int, tuple[_Kernel, _Shape]]:
-    """Return by group the kernel, whichever tool named it, and its shape."""
+    """Return kernel and shape by group. The key of a kernel does not depend on the tool that wrote its name."""
     names = groups["name"].fill_null("").to_list()
     kernels = [same_kernel_key(name) for name in texts_without_versions(names)]
     shapes = [_shape(*shape) for shape in groups.select("grid", "block").iter_rows()]

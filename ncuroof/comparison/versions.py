@@ -1,7 +1,7 @@
-"""Which kernels are versions of each other by their names, as `transpose_naive` and `transpose_float4` are.
+"""Match kernels whose names say that they are versions of each other, such as `transpose_naive` and `transpose_float4`.
 
 A name says what a kernel computes and how. The words for *how* (`naive`, `tiled`, `float4`, `v2`) change from version to version,
-and `profiles/comparison.toml` lists them; the rest has to agree. Where several kernels could be meant, none is matched: they become
+and `profiles/comparison.toml` lists them; the other words have to agree. If a match is ambiguous, none is made: the kernels become
 candidates, which the user can compare with `--pair`.
 """
 
@@ -25,7 +25,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*\b(?!::)", re.ASCII)
 """The function's own name: what no `::` follows."""
 
 _MOST_SHAPES = 8
-"""Groups of a function whose work is compared with that of another one."""
+"""Largest number of groups of a function whose work is compared."""
 
 _TOKEN = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", re.ASCII)
 """A word of a name: up to the next underscore, capital or digit; capitals in a row are one."""
@@ -34,16 +34,16 @@ _VECTOR_TYPE = re.compile(
     r"(?i:u?(?:char|short|int|long|float|double|half|bfloat16|bf16|fp16))_?(?:2|4|8|x2|x4|x8)(?![\d])"
 )
 _BLAS = re.compile(r"[sdhcziqb](gemm|gemv|axpy|dot|syrk|trsm|spmv|spmm)")
-"""With the letter of its type: `sgemm` is a `gemm`."""
+"""BLAS names with the letter of their type: `sgemm` is a `gemm`."""
 
 _MOST_WITH_A_WORD = 50
-"""Functions; a word that more of them have distinguishes nothing, and would make the search quadratic."""
+"""Words that more functions have are ignored: they distinguish nothing, and would make the search quadratic."""
 
 _LEAST_ALIKE = 0.5
-"""Share of the words of the longer name that both have."""
+"""Share of the words of the longer name that the shorter one must have."""
 
 _MOST_CANDIDATES = 3
-"""Per function; more are no help."""
+"""Candidates of a function; more do not help."""
 
 
 class Alike(IntEnum):
@@ -73,7 +73,7 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Groups that may be versions of each other, but need not be: only the user knows.
+    """Groups that may be versions of each other, which only the user can know.
 
     Attributes:
         before, after: a group of each run.
@@ -99,13 +99,13 @@ class _Function:
 
 
 def match_versions(old: Sequence[Row], new: Sequence[Row], matched: Collection[str]) -> Iterator[Version]:
-    """Yield the groups that are versions of each other, where no other function could be meant.
+    """Yield the groups that are versions of each other, if the match is unambiguous.
 
     Args:
         old: rows of groups that have no match yet, in order.
-        new: likewise of the run after.
-        matched: names that both runs have: what differs from one of these by words for *how* alone is another member of a series,
-            such as the steps of a tutorial, and need not be the successor of any kernel that is gone.
+        new: the same for the run after.
+        matched: names that both runs have. A kernel that differs from one of them only by words for *how* is another member of a
+            series, such as the steps of a tutorial, and need not succeed a kernel that is gone.
     """
     sides = _functions(old), _functions(new)
     series = {_words(name)[0] for name in matched}
@@ -113,7 +113,7 @@ def match_versions(old: Sequence[Row], new: Sequence[Row], matched: Collection[s
     taken: tuple[set[int], set[int]] = set(), set()
     for alike in sorted(Alike, reverse=True)[:-1]:
         edges = [edge for edge in found if found[edge] >= alike and edge[0] not in taken[0] and edge[1] not in taken[1]]
-        for first, second in _unique(edges, sides):
+        for first, second in _unambiguous(edges, sides):
             before, after = sides[0][first], sides[1][second]
             if not _may_match(before, after, alike, series, is_alone=len(sides[0]) == len(sides[1]) == 1):
                 continue
@@ -126,13 +126,13 @@ def match_versions(old: Sequence[Row], new: Sequence[Row], matched: Collection[s
 
 
 def candidates(old: Sequence[Row], new: Sequence[Row]) -> list[Candidate]:
-    """Return which groups of those without a match may belong together, the likeliest first.
+    """Return the groups without a match that may belong together, the likeliest first.
 
     Their names are alike, or they are launched alike and do the same work.
 
     Args:
-        old: rows of groups that are in the run before alone.
-        new: likewise of the run after.
+        old: rows of groups that are only in the run before.
+        new: the same for the run after.
     """
     sides = _functions(old), _functions(new)
     alike = _alike(*sides)
@@ -141,7 +141,7 @@ def candidates(old: Sequence[Row], new: Sequence[Row]) -> list[Candidate]:
             for second, after in enumerate(sides[1]):
                 if _is_same_launch(before.rows[0], after.rows[0]):
                     alike.setdefault((first, second), Alike.NOT)
-    ranked = sorted(alike, key=lambda edge: (-alike[edge], not _is_same(sides, edge), edge))
+    ranked = sorted(alike, key=lambda edge: (-alike[edge], not _is_any_work_same(sides, edge), edge))
     n_found: dict[tuple[int, int], int] = defaultdict(int)
     found = []
     for first, second in ranked:
@@ -158,7 +158,7 @@ def candidates(old: Sequence[Row], new: Sequence[Row]) -> list[Candidate]:
 
 
 def is_same_work(one: Row, other: Row) -> bool:
-    """Return whether a launch of each does the same work, within 10 %: FLOPs; without any, instructions; then DRAM bytes."""
+    """Return whether two launches do the same work within 10 %, in FLOPs, else in instructions, else in DRAM bytes."""
     ratio = _work(one, other)
     most = load_comparison_rules().work.same_problem_ratio
     return ratio is not None and 1 / most <= ratio[1] <= most
@@ -174,7 +174,7 @@ def work_words(one: Row, other: Row) -> str:
 
 
 def _work(one: Row, other: Row) -> tuple[str, float] | None:
-    """Return what of a launch's work both counted, and that after over before; of what agrees, FLOPs first. None for nothing."""
+    """Return a measure of work that both launches counted, and its ratio: the first that agrees, else the first; else None."""
     ratios = [(name, other[name] / one[name]) for name in (FLOP, INSTRUCTIONS, DRAM_BYTES) if one[name] and other[name]]
     return next((each for each in ratios if not is_other_work(each[1])), ratios[0] if ratios else None)
 
@@ -212,7 +212,7 @@ def _words(name: str) -> tuple[tuple[str, ...], bool]:
 
 
 def _alike(old: Sequence[_Function], new: Sequence[_Function]) -> dict[tuple[int, int], Alike]:
-    """Return how much names agree, of the pairs of functions where they do at all."""
+    """Return how much names agree, for the pairs of functions whose names agree at all."""
     by_word: dict[str, list[int]] = defaultdict(list)
     for number, function in enumerate(new):
         for word in {*function.words, function.name}:
@@ -243,12 +243,12 @@ def _how_alike(one: _Function, other: _Function) -> Alike:
     return Alike.PARTLY if begins_alike or shared >= _LEAST_ALIKE else Alike.NOT
 
 
-def _unique(
+def _unambiguous(
     edges: Sequence[tuple[int, int]], sides: tuple[Sequence[_Function], Sequence[_Function]]
 ) -> list[tuple[int, int]]:
-    """Return the pairs whose functions are in no other pair, or in no other pair that does the same work."""
+    """Return the unambiguous pairs: both functions are in no other pair, or in no other pair that does the same work."""
     n_by_function = _n_by_function(edges)
-    same = [edge for edge in edges if _is_same(sides, edge)]
+    same = [edge for edge in edges if _is_any_work_same(sides, edge)]
     n_same = _n_by_function(same)
     return [
         edge
@@ -266,7 +266,7 @@ def _n_by_function(edges: Sequence[tuple[int, int]]) -> Mapping[tuple[int, int],
     return found
 
 
-def _is_same(sides: tuple[Sequence[_Function], Sequence[_Function]], edge: tuple[int, int]) -> bool:
+def _is_any_work_same(sides: tuple[Sequence[_Function], Sequence[_Function]], edge: tuple[int, int]) -> bool:
     return any(
         is_same_work(one, other)
         for one in sides[0][edge[0]].rows[:_MOST_SHAPES]
@@ -277,9 +277,9 @@ def _is_same(sides: tuple[Sequence[_Function], Sequence[_Function]], edge: tuple
 def _may_match(
     before: _Function, after: _Function, alike: Alike, series: Collection[tuple[str, ...]], *, is_alone: bool
 ) -> bool:
-    """Return whether names and work together are enough: the less the names agree, the more the work has to."""
+    """Return whether names and work together suffice for a match: the less the names agree, the more the work must."""
     shapes = [side.rows[:_MOST_SHAPES] for side in (before, after)]
-    best = max((_distance(one, other) for one in shapes[0] for other in shapes[1]), default=None)
+    best = max((_work_agreement(one, other) for one in shapes[0] for other in shapes[1]), default=None)
     is_known, is_same, is_near = best or (False, False, False)
     if alike is Alike.BUT_FOR_PLACE:
         return not is_known or is_near
@@ -291,14 +291,14 @@ def _may_match(
     return is_same or (is_alone and is_near and begins_alike)
 
 
-def _distance(one: Row, other: Row) -> tuple[bool, bool, bool]:
-    """Return whether the work of both is known, the same, and of the same order."""
+def _work_agreement(one: Row, other: Row) -> tuple[bool, bool, bool]:
+    """Return whether the work of both is known, whether it is the same, and whether it is of the same magnitude."""
     ratio = _work(one, other)
     return ratio is not None, is_same_work(one, other), ratio is not None and not is_other_work(ratio[1])
 
 
 def _is_same_launch(one: Row, other: Row) -> bool:
-    """Return whether two kernels are launched alike and do the same work."""
+    """Return whether two kernels have the same shape and do the same work."""
     is_alike = all(one[key] == other[key] for key in ("grid", "block", "workload"))
     return is_alike and is_same_work(one, other)
 

@@ -1,4 +1,4 @@
-"""Expected against measured: what PyTorch's operators needed and what their kernels did, from NVTX ranges with shapes."""
+"""Compare expected with measured: what PyTorch's operators needed and what their kernels did, from NVTX ranges with shapes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Expected", "ModelUtilisation", "expect", "of_part"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expected:
-    """Expected against measured.
+    """What operators needed, compared with what their kernels did.
 
     Attributes:
         calls: CALLS, one row per operator call, in the order of the run.
@@ -32,7 +32,7 @@ class Expected:
 
 
 def expect(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataFrame, wall_ns: float | None = None) -> Expected:
-    """Return what operators needed against what their kernels did.
+    """Compare what operators needed with what their kernels did.
 
     Args:
         kernels: one row per launch, as `Analysis.kernels`.
@@ -55,11 +55,11 @@ def expect(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataFrame, wa
 
 
 def of_part(expected: Expected, ids: pl.Series) -> Expected:
-    """Return what is known of a part of a run: the calls all of whose launches belong to it. Utilisation is the whole run's alone.
+    """Return the comparison for a part of a run: the calls whose launches all belong to it. Utilisation is only for whole runs.
 
     Args:
-        expected: of the run.
-        ids: of the launches.
+        expected: the comparison for the whole run.
+        ids: ids of the launches.
     """
     calls = expected.calls.filter(pl.col("ids").list.eval(pl.element().is_in(ids.implode())).list.all())
     return Expected(calls, expected_operators(calls), expected_modules(calls), None)

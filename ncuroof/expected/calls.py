@@ -1,4 +1,4 @@
-"""Calls of PyTorch's operators: which launches belong to each call, what it needed, and what they did."""
+"""Find the calls of PyTorch's operators: the launches of each call, what the call needed, and what the launches did."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ncuroof.tables import CEILINGS, KERNELS, WORK, check, conform
 _DRAM = "dram"
 _ATTENTION = "_attention"
 _OF_ANY_TYPE = "fp32"
-"""Placeholder where only work is asked for, which depends on shapes alone."""
+"""Placeholder for the element type if only work is wanted, which depends only on shapes."""
 
 _Peaks = Mapping[tuple[int, str], float]
 _Modules = Mapping[tuple[Any, Any, int], str]
@@ -29,7 +29,7 @@ def expected_calls(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataF
     """Return the operator calls found in NVTX ranges of `emit_nvtx(record_shapes=True)`: what each needed, what its kernels did.
 
     A launch belongs to the innermost range that names an operator of known work. Consecutive launches under the same ranges are one
-    call; where PyTorch put no call number into the range, a call ends when its first kernel is launched again.
+    call. If PyTorch put no call number into the range, a call ends when its first kernel is launched again.
 
     Args:
         kernels: one row per launch, as `Analysis.kernels`.
@@ -55,7 +55,7 @@ def expected_calls(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataF
     modules, peaks = _modules_by_sequence(whole, places), peaks_by_device(ceilings)
     sheet = peaks_by_device(ceilings.filter(pl.col("source") == CeilingSource.DATASHEET.value))
     rows = [
-        _weighed(_call(number, group, named, places, modules, peaks), sheet)
+        _with_work_weight(_call(number, group, named, places, modules, peaks), sheet)
         for number, group in enumerate(_groups(whole, work, named))
     ]
     return pl.DataFrame(rows, schema=CALLS).pipe(conform, CALLS)
@@ -73,8 +73,8 @@ def _operator_range(found: Place) -> str | None:
 def _modules_by_sequence(whole: pl.DataFrame, places: Mapping[tuple[str, ...], Place]) -> _Modules:
     """Return the modules of forward operators by report, process and sequence number.
 
-    Gradients run outside any module and refer to their forward operator by this number. Where several operators have the same
-    number, the last one created the gradient's node: those before it needed no gradient.
+    Gradients run outside of any module and refer to their forward operator by this number. If several operators have the same
+    number, the last one created the gradient's node, and the earlier ones needed no gradient.
     """
     rows = whole.select("source", "process_id", "nvtx_recorded").iter_rows()
     recorded = dict.fromkeys((source, process, tuple(path)) for source, process, path in rows if path)
@@ -147,7 +147,7 @@ def _call(
     assert operation is not None  # noqa: S101 (named so)
     has_products = operation.matrix_flop > 0
     products = _of_products(flop_by_precision) if has_products else {}
-    asked = _asked(operation, group["device"], peaks)
+    asked = _preferred_precision(operation, group["device"], peaks)
     module = found.module
     if not found.is_recomputed and found.gradient_of is not None:
         module = modules.get((group["source"], group["process_id"], found.gradient_of), module)
@@ -175,12 +175,12 @@ def _call(
     return call | {"roofline_ns": _roofline_ns(call, peaks)}
 
 
-def _weighed(call: dict[str, Any], sheet: _Peaks) -> dict[str, Any]:
+def _with_work_weight(call: dict[str, Any], sheet: _Peaks) -> dict[str, Any]:
     """Return a call with `work_weight`: the factor from its work and bytes to those of all calls that it represents.
 
-    It is their number. Where launches of the same kernel and grid differ in time, they are products of other sizes, and only their
-    time is known: they are assumed to run at the rate of the profiled call, so the factor is the ratio of times. The same holds
-    where that many calls of this size would exceed the data sheet's peak, which no clock can.
+    It is their number, unless launches of the same kernel and grid differ in time. These are products of different sizes, and only
+    their times are known. They are assumed to run at the rate of the profiled call, so the factor is the ratio of times. The same
+    holds if that many calls of this size would exceed the data sheet's peak, which no clock allows.
     """
     number, time_ns, whole_ns = call["n_represented"], call["duration_ns"], call["represented_ns"]
     if number is None or not time_ns or whole_ns is None:
@@ -221,7 +221,7 @@ def _of_products(flop_by_precision: Mapping[str, float]) -> dict[str, float]:
 def peaks_by_device(
     ceilings: pl.DataFrame, first: CeilingSource = CeilingSource.COUNTERS
 ) -> dict[tuple[int, str], float]:
-    """Return peaks per second by device and name: from the source `first` where it has them, else from the other one."""
+    """Return peaks per second by device and name: from the source `first`, or from the other source if `first` lacks them."""
     peaks: dict[tuple[int, str], float] = {}
     for source in sorted((CeilingSource.DATASHEET, CeilingSource.COUNTERS), key=lambda each: each is first):
         rows = ceilings.filter(pl.col("source") == source.value).select("device", "name", "per_s")
@@ -229,7 +229,7 @@ def peaks_by_device(
     return peaks
 
 
-def _asked(operation: Operation, device: int | None, peaks: _Peaks) -> str | None:
+def _preferred_precision(operation: Operation, device: int | None, peaks: _Peaks) -> str | None:
     """Return the preferred roof of the operator's products among those that the device has; None if there is none."""
     products = [each for each in operation.work if each.is_product]
     if not products or device is None:
@@ -238,7 +238,7 @@ def _asked(operation: Operation, device: int | None, peaks: _Peaks) -> str | Non
 
 
 def _roofline_ns(call: Mapping[str, Any], peaks: _Peaks) -> float | None:
-    """Return max(needed work / peak, compulsory bytes / DRAM bandwidth) in ns; None where one of the two is unknown."""
+    """Return max(needed work / peak, compulsory bytes / DRAM bandwidth) in ns; None if one of the two is unknown."""
     bandwidth = peaks.get((call["device"], _DRAM))
     if call["compulsory_bytes"] is None or not bandwidth:
         return None

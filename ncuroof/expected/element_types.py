@@ -1,4 +1,4 @@
-"""Element type of a call's tensors, which NVTX ranges lack: from tensor-core counters, else from kernel names."""
+"""Find the element type of a call's tensors, which NVTX ranges lack: from tensor-core counters, else from kernel names."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ _NARROW = (
         ),
     ),
 )
-"""These first: kernels on such tensors compute in FP32, and their names mention that too."""
+"""Types to look for first: kernels on tensors of these types compute in FP32, which their names also mention."""
 
 _WIDE = (
     ("fp64", re.compile(r"\bdouble[1-4]?\b|float64|dgemm|f64f64", re.IGNORECASE)),
     ("fp32", re.compile(r"\bfloat(32|[1-4])?\b|sgemm|(?<![a-z])(f32|fp32|tf32)", re.IGNORECASE)),
 )
-"""Of these the one that comes first: accumulators and numbers such as learning rates come behind the tensors' type."""
+"""Types of which the first in the name counts: types of accumulators and of numbers, such as learning rates, come after it."""
 
 _SCALAR = re.compile(r"\s*(const\s+)?(double|float|__half|__nv_bfloat16|c10::\w+|T\d+)(\s+(const\s+)?\w+)?\s*")
-"""A parameter that is a number, such as a learning rate: it tells nothing of the tensors."""
+"""A parameter that is a number, such as a learning rate, which says nothing about the tensors."""
 
 _CONVERTS = re.compile(r"(Load|Store)WithCast|float16_copy_kernel")
 """PyTorch's kernels that convert: their tensors have different types."""
 
 
 def element_type(tensor_precisions: Iterable[str], names: Iterable[str]) -> str | None:
-    """Return the element type of a call's tensors; None where neither counters nor names show it, or the call converts types.
+    """Return the element type of a call's tensors; None if neither counters nor names show it, or if the call converts types.
 
     Args:
         tensor_precisions: tensor precisions in which its launches did work, without the sparsity suffix.

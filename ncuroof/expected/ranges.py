@@ -1,4 +1,4 @@
-"""PyTorch's NVTX ranges: the operator and module of a launch, whether it computes a gradient, and calls summed by module."""
+"""Interpret PyTorch's NVTX ranges: operator and module of a launch, and whether it computes a gradient; sum calls by module."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Place:
         is_backward: autograd opened a range around it.
         is_recomputed: a module's range lies within autograd's: its forward pass is repeated (activation checkpointing).
         sequence: PyTorch's sequence number of the innermost operator that has one; None without any.
-        gradient_of: sequence number of the forward operator whose gradient this is; None elsewhere.
+        gradient_of: sequence number of the forward operator whose gradient this is; None if it is not a gradient.
     """
 
     operators: tuple[str, ...]
@@ -87,7 +87,7 @@ def expected_modules(calls: pl.DataFrame) -> pl.DataFrame:
     """
     check(calls, CALLS, table="CALLS")
     paths = calls["module"].to_list()
-    around = [_around(path) for path in paths]
+    around = [_with_enclosing_modules(path) for path in paths]
     is_product = pl.col("needed_flop") > 0
     has_bytes = pl.col("compulsory_bytes").is_not_null() & pl.col("dram_bytes").is_not_null()
     return (
@@ -110,7 +110,7 @@ def expected_modules(calls: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _around(path: str | None) -> list[str | None]:
+def _with_enclosing_modules(path: str | None) -> list[str | None]:
     """Return a module's path and those of the modules around it, the outermost first."""
     if path is None:
         return [None]

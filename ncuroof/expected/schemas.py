@@ -1,4 +1,4 @@
-"""The tables of expected against measured, column by column; `ncuroof.tables` has those of an analysis."""
+"""The tables of expected and measured work, column by column. The tables of an analysis are in `ncuroof.tables`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CALLS = pl.Schema(
         "device": pl.UInt32(),
         "operator": pl.String(),  # "aten::mm"
         "range": pl.String(),  # NVTX range that names the operator
-        "shapes": pl.String(),  # of its input tensors, those of scalars after the first left out: "[[100, 64], [64, 200]]"
+        "shapes": pl.String(),  # of its input tensors, without scalars after the first input: "[[100, 64], [64, 200]]"
         "module": pl.String(),  # module ranges around it, joined by "/"; null without any
         "is_backward": pl.Boolean(),
         "is_recomputed": pl.Boolean(),  # a forward operator repeated within a gradient (activation checkpointing)
@@ -19,7 +19,7 @@ CALLS = pl.Schema(
         "duration_ns": pl.Float64(),  # sum over its launches; null if one is unknown
         "n_represented": pl.Float64(),  # calls that it represents: `n_represented` of its longest launch; 1 without counts
         "represented_ns": pl.Float64(),  # total time of these calls; null where `duration_ns` is
-        "is_uneven": pl.Boolean(),  # represents calls of other sizes, which share its kernel and grid
+        "is_uneven": pl.Boolean(),  # whether it represents calls of different sizes, which share its kernel and grid
         "work_weight": pl.Float64(),  # factor to the work and bytes of all these calls: n_represented; if uneven, a ratio of times
         "verdict": pl.String(),  # of its longest launch
         "asked_precision": pl.String(),  # roof that its products could use; null for other operators
@@ -41,10 +41,10 @@ OPERATORS = pl.Schema(
         "modules": pl.List(pl.String()),  # modules that call it, in the order of the run
         "n_calls": pl.UInt32(),  # profiled ones
         "n_represented": pl.Float64(),  # calls that these represent, themselves included
-        "is_uneven": pl.Boolean(),  # some of these have other sizes
-        "represented_ns": pl.Float64(),  # summed over the calls where it is known; null where it is for none
+        "is_uneven": pl.Boolean(),  # whether some of these have different sizes
+        "represented_ns": pl.Float64(),  # sum over the calls for which it is known; null if it is unknown for all
         "above_ns": pl.Float64(),  # represented time minus weighted roofline time, each at least 0
-        "work_ratio": pl.Float64(),  # counted over needed work, both weighted, of the calls where both are known
+        "work_ratio": pl.Float64(),  # counted over needed work, both weighted, of the calls for which both are known
         "traffic_ratio": pl.Float64(),  # DRAM over compulsory bytes, in the same way
         "excess_bytes": pl.Float64(),  # most DRAM bytes beyond the compulsory ones of a call; null if unknown
         "asked_precision": pl.String(),  # this and the next two: of its first call
@@ -64,9 +64,9 @@ MODULES = pl.Schema(
         "duration_ns": pl.Float64(),
         "needed_flop": pl.Float64(),
         "counted_flop": pl.Float64(),  # null if unknown for a call with products
-        "compulsory_bytes": pl.Float64(),  # summed over the calls where both kinds of bytes are known
+        "compulsory_bytes": pl.Float64(),  # sum over the calls for which both kinds of bytes are known
         "dram_bytes": pl.Float64(),
-        "roofline_ns": pl.Float64(),  # summed over the calls where it is known
+        "roofline_ns": pl.Float64(),  # sum over the calls for which it is known
         "above_ns": pl.Float64(),  # duration minus roofline time of these calls, each at least 0
     }
 )

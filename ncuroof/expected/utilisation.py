@@ -1,7 +1,7 @@
-"""How well a run uses the GPU for its operators: model FLOP utilisation (MFU), and what each operator needed and took.
+"""Compute how well a run uses the GPU for its operators: model FLOP utilisation (MFU), and what each operator needed and took.
 
-MFU is over the run's GPU time and its wall time; where the rest of the GPU time went is accounted for. Operator calls of the same
-shapes are taken together, with remarks where much more was done than was needed.
+MFU is over the run's GPU time and over its wall time. The rest of the GPU time is divided by cause. Operator calls of the same
+shapes are taken together, with remarks if much more was done than was needed.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class ModelUtilisation:
         needed_flop: FLOPs of all matrix products of known work, without those recomputed for gradients.
         extrapolated_frac: share of `needed_flop` extrapolated by time to launches of other sizes than the profiled ones.
         duration_ns: GPU time of the run, without the gaps between kernels.
-        mfu_frac: needed work over (peak × GPU time); a lower bound where `unknown_products_frac` is not 0.
-        wall_mfu_frac: needed work over (peak × wall time of the counted steps); None where that time is unknown.
+        mfu_frac: needed work over (peak × GPU time); a lower bound if `unknown_products_frac` is not 0.
+        wall_mfu_frac: needed work over (peak × wall time of the counted steps); None if that time is unknown.
         extra_work_frac: time of products for more work than was needed: padding, layers recomputed for gradients.
         tail_frac: time that products lose in a last wave that is not full.
         low_efficiency_frac: time that products lose below the peak for other reasons.

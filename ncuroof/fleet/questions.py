@@ -1,4 +1,4 @@
-"""What a fleet of reports answers: where the time goes, what would come back, other GPUs, and what changed beyond chance."""
+"""Questions to a fleet of reports: where time goes, what is recoverable, how GPUs compare, and what changed beyond noise."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Overview:
     """A fleet in numbers.
 
     Attributes:
-        n_reports, n_launches, n_failed: launches with those that recorded ones stand for; failed ones are among them.
-        n_without_time: launches that did not fail, and whose time was not collected.
-        n_damaged, n_simulated: reports that lost a part of their launches, and such as a program wrote.
-        n_kernels: kernels by full name.
-        duration_ns, recoverable_ns: summed over launches; None where not known for any of them.
-        gpus: name and launches, the most first.
-        first, last: dates of recording, as ISO 8601; None where no report says.
+        n_reports, n_launches, n_failed: reports; launches that the recorded ones stand for, failed ones included; failed launches.
+        n_without_time: launches that did not fail, but have no time.
+        n_damaged, n_simulated: reports that lost launches; reports that a program wrote without recording.
+        n_kernels: distinct full names.
+        duration_ns, recoverable_ns: sums over launches; None if unknown for all of them.
+        gpus: name and number of launches, the most first.
+        first, last: dates of recording, as ISO 8601; None if no report states one.
         labels: name and number of values of every label.
     """
 
@@ -57,11 +57,11 @@ class Overview:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Changes:
-    """What changed from one value of something to the next.
+    """What changed from one value of a factor to the next.
 
     Attributes:
         by: a key of COLUMN_BY_FACTOR, or `label:NAME`.
-        steps: FLEET_STEPS, those beyond chance first, by the time of a launch that they cost or gave.
+        steps: FLEET_STEPS; significant ones first, ordered by the change of the time of a launch.
         n_series: series that have more than one value.
     """
 
@@ -76,29 +76,29 @@ class Changes:
 
     @property
     def slower(self) -> pl.DataFrame:
-        """Regressions: the same work takes longer, beyond chance."""
+        """Regressions: the same work takes significantly longer."""
         return self.steps.filter(pl.col("is_significant") & pl.col("is_same_work") & (pl.col("change_frac") > 0))
 
     @property
     def newly_slower(self) -> pl.DataFrame:
-        """Regressions at the newest value of their series: what got slower earlier may be repaired."""
+        """Regressions at the newest value of their series; earlier ones may be fixed already."""
         newest = pl.col("first_recorded_at") == pl.col("newest")
         last = self.steps.group_by("series").agg(pl.col("first_recorded_at").max().alias("newest"))
         return self.slower.join(last, on="series", how="left", maintain_order="left").filter(newest).drop("newest")
 
     @property
     def faster(self) -> pl.DataFrame:
-        """The same work takes less time, beyond chance."""
+        """Steps at which the same work takes significantly less time."""
         return self.steps.filter(pl.col("is_significant") & pl.col("is_same_work") & (pl.col("change_frac") < 0))
 
     @property
     def other_work(self) -> pl.DataFrame:
-        """The time differs beyond chance, and so does the work: another problem, or another algorithm."""
+        """Steps at which time and work both differ: a different problem, or a different algorithm."""
         return self.steps.filter(pl.col("is_significant") & ~pl.col("is_same_work"))
 
 
 def overview(fleet: pl.LazyFrame) -> Overview:
-    """Return FLEET in numbers."""
+    """Return the numbers of a FLEET."""
     has_time = ~pl.col("failed") & (pl.col("duration_ns") > 0)
     launches = fleet.with_columns(pl.col("n_represented", "weight").fill_null(1.0))
     row = (
@@ -134,16 +134,16 @@ def overview(fleet: pl.LazyFrame) -> Overview:
 def by_time(fleet: pl.LazyFrame) -> pl.DataFrame:
     """Return one row per kernel, program and GPU: time, launches, what bounds it, its time by date; the slowest first.
 
-    Launches, summed times and medians are those that were counted, where a first run did; the longest is of what was recorded.
-    `dates` holds, for the first and the last dates of recording, the date, launches, and the median time of a launch; it is given
-    over all shapes together, and no change is read out of it: see `changes`. `placed_ns` is the time of the launches whose roofline
-    time is known.
+    Numbers of launches, summed times and medians are those of the counting run if there is one; the longest time is always a
+    recorded one. `dates` holds date, launches and median time of a launch for the first and the last dates of recording. It mixes
+    all shapes, so changes cannot be read from it: see `changes`. `placed_ns` is the time of the launches whose roofline time is
+    known.
     """
     launches = usable(fleet).with_columns(pl.col("recorded_at").dt.date().alias("date"))
     days = (
         launches.filter(pl.col("date").is_not_null())
         .group_by(*_KERNEL, "date")
-        .agg(n_launches(), _time_of_one().median().alias("median_ns"))
+        .agg(n_launches(), _mean_launch_ns().median().alias("median_ns"))
         .sort("date")
         .group_by(_KERNEL)
         .agg(pl.struct("date", "n_launches", "median_ns").filter(_is_first_or_late()).alias("dates"))
@@ -155,7 +155,7 @@ def by_time(fleet: pl.LazyFrame) -> pl.DataFrame:
         n_launches(),
         pl.struct("grid", "block").n_unique().alias("n_shapes"),
         (pl.col("duration_ns") * pl.col("weight")).sum().alias("duration_ns"),
-        _time_of_one().median().alias("median_ns"),
+        _mean_launch_ns().median().alias("median_ns"),
         pl.col("duration_ns").max().alias("max_ns"),
         known_sum(pl.col("recoverable_ns") * pl.col("weight")),
         n_launches(pl.col("recoverable_ns").is_not_null()).alias("n_placed"),
@@ -187,13 +187,12 @@ def by_recoverable_time(kernels: pl.DataFrame) -> pl.DataFrame:
 
 
 def across_gpus(fleet: pl.LazyFrame) -> pl.DataFrame:
-    """Return one row per equal launch and GPU, of launches that were recorded on several GPUs.
+    """Return one row per distinct launch and GPU, for launches that were recorded on several GPUs.
 
-    Equal are kernel, shape, NVTX range and program. Only launches with the same clock and cache control stand side by side, and
-    only where all of them do the same work: FLOPs to a tenth, instructions to a half; one of these has to be counted. Columns
-    besides: `n_launches`, `median_ns`,
-    `least_ns` and `most_ns`, `share_of_roof_frac` (summed roofline time over summed time), `launch` (numbers the launches that
-    stand together), ordered by the longest launch.
+    Launches are the same if kernel, shape, NVTX range, program, clock control and cache control agree. They are compared only if
+    all of them do the same work: FLOPs within a tenth, instructions within a half; at least one of these must be counted. Columns
+    besides these are `n_launches`, `median_ns`, `least_ns`, `most_ns`, `share_of_roof_frac` (summed roofline time over summed time)
+    and `launch` (the same number for launches that are compared). Rows are ordered by the longest launch.
     """
     placed = pl.col("min_time_ns").is_not_null()
     times = (
@@ -233,7 +232,7 @@ def across_gpus(fleet: pl.LazyFrame) -> pl.DataFrame:
 
 
 def _agree(name: str, most_frac: float) -> pl.Expr:
-    """Return whether amounts of work are the same but for a part of the largest; null where one was not counted."""
+    """Return whether amounts of work differ by at most a fraction of the largest; null if one was not counted."""
     work = pl.col(name)
     return pl.when(work.is_not_null().all()).then(work.min() >= (1 - most_frac) * work.max())
 
@@ -247,9 +246,9 @@ def changes(fleet: pl.LazyFrame, by: str) -> Changes:
 
 
 def code_versions(fleet: pl.LazyFrame) -> pl.DataFrame:
-    """Return FLEET_STEPS from one machine code of a kernel to the next, the newest first: a kernel of several shapes once.
+    """Return FLEET_STEPS from one machine code of a kernel to the next, the newest first, only one shape of each kernel.
 
-    Code differs where the source does, and where another compiler or driver made it: `also_changed` says since which version.
+    Machine code differs if the source, the compiler or the driver does: `also_changed` states changed versions.
     """
     found = changes(fleet, "code").steps
     cost = (pl.col("mean_ns") - pl.col("before_ns")).abs()
@@ -261,11 +260,11 @@ def code_versions(fleet: pl.LazyFrame) -> pl.DataFrame:
 
 
 def factors(fleet: pl.LazyFrame) -> tuple[str, ...]:
-    """Return what is asked about changes by default: reports, driver, Nsight Compute, and labels of several values."""
+    """Return the default factors: reports, driver, Nsight Compute, and labels that have several values."""
     labels = (name for name, n_values in label_counts(fleet).iter_rows() if n_values > 1)
     return ("report", "driver", "ncu", *(f"{LABEL_PREFIX}{name}" for name in labels))
 
 
-def _time_of_one() -> pl.Expr:
-    """Return the average of the launches that a recorded one stands for; its own time where they were not counted."""
+def _mean_launch_ns() -> pl.Expr:
+    """Return the mean time of the launches that a recorded one stands for; its own time if none were counted."""
     return pl.col("duration_ns") * pl.col("weight") / pl.col("n_represented")

@@ -1,6 +1,6 @@
-"""The tables of a fleet of reports, column by column, and one analysed report as the rows that a dataset keeps of it.
+"""The tables of a fleet of reports, column by column, and the rows that a dataset keeps of one analysed report.
 
-A file of a dataset names this schema, `ncuroof.fleet/1`, in its metadata. Adding a column is free: files without it read as null.
+Files of a dataset name the schema, `ncuroof.fleet/1`, in their metadata. Columns may be added: they are null in older files.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ncuroof.metrics.work import whole_flop
 from ncuroof.tables import DEVICES, FINDINGS, check, conform
 
 _STANDS_FOR = ("n_represented", "weight")
-"""A launch stands for itself where none were counted."""
+"""Columns that are 1 without a counting run: a launch stands for itself."""
 
 SCHEMA = "ncuroof.fleet/1"
 
@@ -27,8 +27,8 @@ FLEET = pl.Schema(
         # where the row comes from
         "report_sha256": pl.String(),  # of the report's bytes; names the file of the dataset that holds its rows
         "report_file": pl.String(),  # the report's name, without folder
-        "report_location": pl.String(),  # where it was read, as it was given
-        "recorded_at": pl.Datetime("us", "UTC"),  # when the report says that its session began; null where it does not
+        "report_location": pl.String(),  # where it was read, as the user wrote it
+        "recorded_at": pl.Datetime("us", "UTC"),  # begin of the session, as the report states it; null if it does not
         "labels": pl.List(pl.Struct({"name": pl.String(), "value": pl.String()})),  # given by the user, sorted by name
         "ncuroof_version": pl.String(),  # of the program that judged the launch
         # how it was recorded
@@ -53,12 +53,12 @@ FLEET = pl.Schema(
         "block": pl.List(pl.Int64),
         "nvtx": pl.List(pl.String),  # open ranges, outermost first
         "process_name": pl.String(),
-        "code_sha256": pl.String(),  # of the whole machine code without addresses; null where not known, and in older files
-        "compiler_version": pl.String(),  # of ptxas, which made the code; null likewise
-        # what it stands for, where a first run counted launches; 1, and null in older files, where none did
+        "code_sha256": pl.String(),  # of the whole machine code without addresses; null if unknown, and in older files
+        "compiler_version": pl.String(),  # of ptxas, which made the code; null if unknown, and in older files
+        # what it stands for if a counting run counted launches; else 1, and null in older files
         "n_represented": pl.Float64(),  # launches
-        "weight": pl.Float64(),  # what its times are multiplied by in sums
-        # what came of it
+        "weight": pl.Float64(),  # factor of its times in sums
+        # the analysis
         "duration_ns": pl.Float64(),
         "min_time_ns": pl.Float64(),  # roofline time
         "recoverable_ns": pl.Float64(),  # duration less roofline time, at least 0
@@ -71,7 +71,7 @@ FLEET = pl.Schema(
         "findings": pl.List(pl.String),  # by gain
         "n_high": pl.UInt32(),  # findings of high severity
         "n_medium": pl.UInt32(),
-        "gain_ns": pl.Float64(),  # of the first finding that has one; null where none has
+        "gain_ns": pl.Float64(),  # of the first finding that has one; null if none has
         # what was measured
         "sm_clock_hz": pl.Float64(),
         "work.flop": pl.Float64(),  # all precisions together
@@ -104,16 +104,16 @@ FLEET_FAILURES = pl.Schema(
     {
         "report_location": pl.String(),
         "report_file": pl.String(),
-        "error": pl.String(),  # slug of the error; `defect` where it was none of ours
+        "error": pl.String(),  # slug of the error; `defect` for an unexpected exception
         "message": pl.String(),
         "ncuroof_version": pl.String(),
     }
 )
-"""One row per report that could not be taken in when it was last tried."""
+"""One row per report that could not be read at the last try."""
 
 FLEET_SIDES = pl.Schema(
     {
-        "series": pl.UInt32(),  # launches that are alike in all but what is compared
+        "series": pl.UInt32(),  # launches that agree in all except the compared factor
         "name": pl.String(),
         "short_name": pl.String(),
         "process_name": pl.String(),
@@ -121,16 +121,16 @@ FLEET_SIDES = pl.Schema(
         "block": pl.List(pl.Int64),
         "gpu_name": pl.String(),
         "clock_control": pl.String(),
-        "value": pl.String(),  # of what is compared: a driver, a commit, a report
+        "value": pl.String(),  # of the compared factor: a driver, a commit, a report
         "first_recorded_at": pl.Datetime("us", "UTC"),
         "n_reports": pl.UInt32(),
         "n_launches": pl.UInt32(),
         "mean_ns": pl.Float64(),
         "standard_error_ns": pl.Float64(),  # of the mean
-        "sm_clock_hz": pl.Float64(),  # mean; null where not known
+        "sm_clock_hz": pl.Float64(),  # mean; null if unknown
     }
 )
-"""One row per series and value of what is compared, in the order of their first recording."""
+"""One row per series and value of the compared factor, in the order of first recording."""
 
 FLEET_STEPS = pl.Schema(
     {
@@ -141,20 +141,20 @@ FLEET_STEPS = pl.Schema(
         "change_frac": pl.Float64(),  # of the mean time of a launch
         "noise_frac": pl.Float64(),  # smaller changes are noise
         "is_comparable": pl.Boolean(),  # whether the clocks are close enough
-        "is_significant": pl.Boolean(),  # comparable, and beyond chance
-        "is_same_work": pl.Boolean(),  # whether both do the same FLOPs and about as many instructions, where these are known
-        "also_changed": pl.List(pl.String),  # what else differs, and may be the cause
+        "is_significant": pl.Boolean(),  # comparable, and beyond the noise
+        "is_same_work": pl.Boolean(),  # whether FLOPs agree and instructions nearly do, as far as known
+        "also_changed": pl.List(pl.String),  # further differences, which may be the cause
     }
 )
-"""One row per series and pair of values that follow each other."""
+"""One row per series and pair of consecutive values."""
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a report comes from, and what its user says about it.
+    """Where a report comes from, and its labels.
 
     Attributes:
-        location: as it was given.
+        location: its path, as the user wrote it.
         labels: value by name, such as a commit.
     """
 
@@ -165,10 +165,10 @@ class Origin:
 def fleet_rows(
     report: RawReport, kernels: pl.DataFrame, findings: pl.DataFrame, devices: pl.DataFrame, origin: Origin
 ) -> pl.DataFrame:
-    """Return FLEET of one report, one row per launch.
+    """Return the FLEET rows of one report.
 
     Args:
-        report: what was read.
+        report: the report.
         kernels: one row per launch, as `Analysis.kernels`.
         findings: FINDINGS.
         devices: DEVICES.
@@ -202,7 +202,7 @@ def fleet_rows(
 
 
 def of_source(kernels: pl.DataFrame, findings: pl.DataFrame, source: int) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the launches and findings of one report of several that were analysed together, numbered from 0."""
+    """Return the launches and findings of one of several reports that were analysed together, numbered from 0."""
     launches = kernels.filter(pl.col("source") == source)
     number = pl.col("id") - launches["id"].min()
     own = findings.join(launches.select("id"), on="id", how="semi", maintain_order="left")
@@ -233,7 +233,7 @@ def _provenance(report: RawReport, origin: Origin) -> list[pl.Expr]:
 
 
 def _summary(findings: pl.DataFrame) -> pl.DataFrame:
-    """Return one row per launch that has findings; they come ordered by gain."""
+    """Return one row per launch that has findings, which are ordered by gain."""
     return findings.group_by("id", maintain_order=True).agg(
         pl.col("finding").alias("findings"),
         (pl.col("severity") == "high").sum().alias("n_high"),

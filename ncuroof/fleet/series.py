@@ -1,14 +1,16 @@
-"""Times of equal launches from one driver, tool, commit or report to the next: whether they differ beyond chance, then how much.
+"""Compare the times of equal launches from one driver, tool, commit or report to the next.
 
-A series is what is launched alike: kernel, shape, NVTX range and program, on one GPU, with one clock and cache control. Times of
-two series are never compared. Within one, launches are put together by what is compared, in the order of their first recording.
+A series is the set of launches that agree in kernel, shape, NVTX range, program, GPU, clock control and cache control. Times of
+different series are never compared. Within a series, launches are grouped by the value of the compared factor, and the values are
+ordered by their first recording.
 
-Chance. The standard error of a side's mean is the larger of two: that of its launches, whose deviation is taken to be no smaller
-than launches have been seen to differ by; and, from enough reports on, that of the reports' means, because clocks, temperature and
-placement differ from one recording to the next. A change counts beyond z standard errors of the difference, and beyond the least
-change of `profiles/comparison.toml`. z grows where few launches or reports gave the error (Student), and with the number of
-comparisons (Šidák), so that all of them together claim falsely as rarely as one comparison would: among a thousand kernels, one in
-twenty would else "regress" by chance alone. Two runs are compared by the same rule (`ncuroof.comparison.noise`).
+Noise: the standard error of the mean for a value is the larger of two. The first comes from the deviation of its launches, which is
+taken to be at least the typical one. The second, used from a certain number of reports on, comes from the means of the reports,
+because clocks, temperature and placement differ between recordings. A change is significant if it exceeds z standard errors of the
+difference, and the smallest change of `profiles/comparison.toml`. z grows if the error is estimated from few launches or reports
+(Student), and with the number of comparisons (Šidák), so that all comparisons together are as rarely wrong as a single one. Without
+this, one in twenty of a thousand kernels would "regress" by chance. Two runs are compared by the same rule
+(`ncuroof.comparison.noise`).
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ COLUMN_BY_FACTOR = {
     "compiler": "compiler_version",
     "code": "code_sha256",
 }
-"""What can be compared besides labels."""
+"""Columns of the factors that can be compared, besides labels."""
 
 _CONTEXT = {
     "driver": "the driver",
@@ -46,21 +48,21 @@ _CONTEXT = {
     "compiler": "the compiler",
     "code": "the machine code",
 }
-"""What may differ besides what is compared, and be the cause; so may labels."""
+"""Factors that may be the cause of a change if they differ along with the compared factor. Labels may be, too."""
 
 _CONTEXT_PREFIX = "context."
 _FREEDOM = "freedom"
-"""Degrees of freedom that a side's standard error was estimated with; infinite where it is what launches were seen to differ by."""
+"""Degrees of freedom of a standard error; infinite for the typical deviation, which is not estimated."""
 _N_HASH = 8
 
 _DRAM_BYTES = "traffic_bytes.dram"
 _COUNTED_WORK = (FLOP, INSTRUCTIONS)
 _WORK = (*_COUNTED_WORK, _DRAM_BYTES)
-"""What differs of these besides is stated in the words of `profiles/comparison.toml`, beyond what explains nothing there."""
+"""Amounts whose differences are stated, in the words and beyond the thresholds of `profiles/comparison.toml`."""
 
 OTHER_FLOP_FRAC, OTHER_INSTRUCTIONS_FRAC, _OTHER_DRAM_FRAC = 0.1, 0.5, 0.5
-"""Launches whose FLOPs differ by more than a tenth, or whose instructions by more than half, do another problem's work: sizes are
-arguments of a kernel that its shape does not tell. Where neither was counted, DRAM bytes that differ by more than half tell it."""
+"""Launches solve different problems if their FLOPs differ by more than a tenth, or their instructions by more than half: sizes are
+arguments of a kernel, which its shape does not show. If neither was counted, DRAM bytes that differ by more than half decide."""
 
 SAME_LAUNCH = (*OF_A_GROUP, "program")
 _SAME_RECORDING = ("gpu_name", "clock_control", "cache_control", "replay_mode", "is_simulated")
@@ -68,7 +70,7 @@ _SERIES = (*SAME_LAUNCH, *_SAME_RECORDING)
 
 
 def factor(name: str) -> pl.Expr:
-    """Return what is compared, as text: a key of COLUMN_BY_FACTOR, or `label:NAME`."""
+    """Return the value of a factor as text: a key of COLUMN_BY_FACTOR, or `label:NAME`."""
     if name.startswith(LABEL_PREFIX):
         return label(name.removeprefix(LABEL_PREFIX))
     if name == "report":
@@ -77,7 +79,7 @@ def factor(name: str) -> pl.Expr:
 
 
 def label(name: str) -> pl.Expr:
-    """Return the value of a label; null where a report has none of that name."""
+    """Return the value of a label; null if a report lacks it."""
     values = pl.col("labels").list.eval(
         pl.element().filter(pl.element().struct.field("name") == name).struct.field("value")
     )
@@ -91,29 +93,29 @@ def label_counts(fleet: pl.LazyFrame) -> pl.DataFrame:
 
 
 def gpu(names: pl.Expr) -> pl.Expr:
-    """Return names of GPUs as new drivers and old ones agree on them: the old ones leave out the maker."""
+    """Return names of GPUs without the vendor, which old drivers leave out."""
     return names.str.strip_prefix("NVIDIA ")
 
 
 def usable(fleet: pl.LazyFrame) -> pl.LazyFrame:
-    """Return the launches whose time is known, with what makes them alike."""
+    """Return the launches whose time is known, with the columns that series are made of."""
     return fleet.filter(~pl.col("failed") & (pl.col("duration_ns") > 0)).with_columns(
         pl.col("n_represented", "weight").fill_null(1.0),
         range_path(pl.col("nvtx")).alias("range"),
         _program().alias("program"),
         gpu(pl.col("gpu_name")),
-        pl.col("is_simulated").fill_null(value=False),  # rows without the column would else stand apart from all others
+        pl.col("is_simulated").fill_null(value=False),  # otherwise, null rows of old files would be series of their own
     )
 
 
 def _program() -> pl.Expr:
-    """Return the name of the process without its version: dots are in one, and behind an interpreter a number is one."""
+    """Return the name of the process without its version: numbers with dots, and any number after the name of an interpreter."""
     name = pl.col("process_name").str.replace(r"(?i)\.exe$", "")
     return name.str.replace(r"^(.+?)\d+(\.\d+)+$", "$1").str.replace(r"^(python|pypy|julia|perl|ruby)\d+$", "$1")
 
 
 def sides(fleet: pl.LazyFrame, compared: str) -> pl.DataFrame:
-    """Return FLEET_SIDES, with columns of what else may differ, of the launches whose value and date are known.
+    """Return FLEET_SIDES of the launches whose value and date are known, with columns for further differences.
 
     Args:
         fleet: FLEET.
@@ -171,18 +173,18 @@ def sides(fleet: pl.LazyFrame, compared: str) -> pl.DataFrame:
 
 
 def _context(fleet: pl.LazyFrame, compared: str) -> dict[str, pl.Expr]:
-    """Return what else may be the cause of a change, by what to call it."""
+    """Return the other factors that may be the cause of a change, by their words."""
     versions = {words: factor(name) for name, words in _CONTEXT.items() if name != compared}
     names = [name for name in label_counts(fleet)["name"] if f"{LABEL_PREFIX}{name}" != compared]
     return versions | {f"label {name}": label(name) for name in names}
 
 
 def steps(found: pl.DataFrame, *, states_values: bool = False) -> pl.DataFrame:
-    """Return FLEET_STEPS of what `sides` returned: every value beside the one before it in its series.
+    """Return FLEET_STEPS: every value in a series with the value before it.
 
     Args:
-        found: of `sides`.
-        states_values: whether to say of what differs besides what it was and became: "the driver 580.1 → 590.2".
+        found: FLEET_SIDES, as `sides` returns them.
+        states_values: whether to state the values of further differences: "the driver 580.1 → 590.2".
     """
     noise = load_comparison_rules().noise
     before = [
@@ -222,7 +224,7 @@ def steps(found: pl.DataFrame, *, states_values: bool = False) -> pl.DataFrame:
 
 
 def _is_same_work() -> pl.Expr:
-    """Return whether both sides do the same work; what is not known is taken for equal."""
+    """Return whether both sides do the same work. Unknown amounts count as equal."""
     is_counted = pl.any_horizontal(
         pl.col(name).is_not_null() & pl.col(f"before.{name}").is_not_null() for name in _COUNTED_WORK
     )
@@ -234,13 +236,13 @@ def _is_same_work() -> pl.Expr:
 
 
 def _differ(name: str, least_frac: float) -> pl.Expr:
-    """Return whether a quantity differs by more than a part of the larger value; false where either is not known."""
+    """Return whether a quantity differs by more than a fraction of the larger value; false if either is unknown."""
     values = pl.col(name), pl.col(f"before.{name}")
     return ((values[0] - values[1]).abs() > least_frac * pl.max_horizontal(values)).fill_null(value=False)
 
 
 def _also_changed(pairs: pl.DataFrame, *, states_values: bool) -> pl.Expr:
-    """Return what differs besides what is compared."""
+    """Return what differs besides the compared factor."""
     names = [name for name in pairs.columns if name.startswith(_CONTEXT_PREFIX)]
     contexts = [
         pl.when(_context_differs(name)).then(_context_words(name, states_values=states_values)) for name in names
@@ -251,7 +253,7 @@ def _also_changed(pairs: pl.DataFrame, *, states_values: bool) -> pl.Expr:
 
 
 def _context_differs(name: str) -> pl.Expr:
-    """Return whether a version or label differs; what reports have of code only where both sides know it, as many have none."""
+    """Return whether a version or label differs. Code and compiler must be known on both sides, because many reports lack them."""
     now, before = pl.col(name), pl.col(f"before.{name}")
     is_of_code = name.removeprefix(_CONTEXT_PREFIX) in {_CONTEXT["compiler"], _CONTEXT["code"]}
     return (now != before) & (now.list.len() > 0) & (before.list.len() > 0) if is_of_code else now != before

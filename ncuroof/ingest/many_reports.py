@@ -1,6 +1,6 @@
 """Reads several reports, serially or in parallel processes; the order and the tables are the same either way.
 
-Ctrl-C does not end the worker processes: a terminal sends it to them too, but the process that started them acts on it.
+Ctrl-C does not end the worker processes, although a terminal sends it to them, too: the process that started them ends them.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def open_reports(
         paths: paths of the reports.
         selection: the counters to read; None for all of them.
         reader: as for `open_report`.
-        n_processes: the most processes to read with; others than this one are started only if there is enough to read.
+        n_processes: the most processes to read with; further processes are started only if there is enough to read.
         on_progress: called repeatedly with the fraction of all bytes read so far.
 
     Raises:

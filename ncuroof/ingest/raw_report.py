@@ -51,14 +51,12 @@ RAW_INSTRUCTIONS = pl.Schema(
         "awaited": pl.List(
             pl.UInt32
         ),  # numbers of the instructions that warps sampled here wait for, nearest first; null elsewhere
-        "barriers": pl.List(pl.UInt32),  # numbers of the barriers at which warps sampled here wait, likewise
-        "addressed_by": pl.List(
-            pl.UInt32
-        ),  # of an awaited load: numbers of the loads that its address depends on, likewise
+        "barriers": pl.List(pl.UInt32),  # numbers of the barriers at which warps sampled here wait; null elsewhere
+        "addressed_by": pl.List(pl.UInt32),  # of an awaited load: numbers of the loads that its address depends on
         "n_loads": pl.UInt32(),  # loads in flight, if warps wait for data here; else null
         "waits_for_atomic": pl.Boolean(),  # whether what warps wait for here is an atomic's result; null if not known
         "waits_for_copies": pl.Boolean(),  # whether what warps wait for here is asynchronous copies; null if not known
-        "opcode": pl.UInt16(),  # the low nine bits of its machine code; null where that is not known, and on chips before 7.0
+        "opcode": pl.UInt16(),  # the low nine bits of its machine code; null if unknown, and on chips before 7.0
         "file": pl.String(),  # source file without its folder, Julia's own with package: "Base/int.jl"; null if not known
         "line": pl.Int64(),
         "text": pl.String(),  # that line, stripped, if its file was imported into the report; else null
@@ -82,17 +80,17 @@ ALWAYS_STORED = ("device__", "launch__", "profiler__", "smsp__maximum_", "sm__ma
 """Prefixes of counters that need no collection: a launch whose collection failed still has them."""
 
 _NOT_MEASURED = "derived__"
-"""Prefix of what ncu computes from other counters: finite where these are constants or zero."""
+"""Prefix of what ncu computes from other counters, which is finite if these are constants or zero."""
 
 _PEAK = ".peak_sustained"
-"""In the name of a constant of the GPU; pct_of_peak_sustained_… is measured."""
+"""Part of the name of a constant of the GPU; pct_of_peak_sustained_… is measured."""
 
 LEAST_VALUE, GREATEST_VALUE = 1e-30, 1e30
 """Magnitudes that no counter but zero comes close to, in any unit; products and ratios of a few values within them stay finite.
 Anything outside, NaN and infinity is treated as missing: only failed collection or corrupted bits produce it."""
 
 RULE_SCOPES = {1: "local", 2: "global"}
-"""What the estimated speedup of a rule is of, by NVIDIA's numbering."""
+"""Scope of the estimated speedup of a rule, by NVIDIA's numbering."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +141,9 @@ class RawReport:
         charts: the roofline charts embedded in the report.
         damage: what is wrong with the file and what was lost, or None.
         warnings: what may have been read differently from what was meant.
-        remarks: other notes on how the report was read; usually none.
+        remarks: other notes on how the report was read; usually empty.
         instructions: RAW_INSTRUCTIONS of kernels whose code is in the report; if there are too many, of some of the kernels.
-        samples: RAW_SAMPLES of the workloads that matter most, those that take longest.
+        samples: RAW_SAMPLES of the workloads that take longest.
         folder: name of the folder that contains the file; empty for a report that was opened on its own.
         counts: of a printed summary over launches, how many each row stands for; else None.
         is_printed: whether it was read from a table that ncu printed, whose numbers are rounded, not from the report itself.
@@ -197,9 +195,9 @@ def is_measured(name: str) -> bool:
 
 
 def telling(n_collected: pl.Series, n_not_finite: pl.Series, n_zero: pl.Series) -> pl.Series:
-    """Return how many of each launch's measured counters tell whether it was measured.
+    """Return how many of each launch's counters show that it was measured.
 
-    Where collection failed, some counters are zero instead of NaN. A single ratio can be NaN because its counters are zero, so that
+    If collection failed, some counters are zero instead of NaN. A single ratio can be NaN because its counters are zero, so
     zeros count unless more counters are not finite.
     """
     counted: pl.Series = n_collected.zip_with(n_not_finite <= n_zero, n_collected - n_zero)

@@ -254,7 +254,7 @@ def require_report(path: Path) -> None:
 
     Raises:
         ReportNotFoundError: there is no such file, or it is a directory.
-        ReportAccessError: it is no regular file, too large, or cannot be read.
+        ReportAccessError: it is not a regular file, is too large, or cannot be read.
         ReportFormatError: it is something else.
     """
     with _refusals(readable(str(path))):

@@ -1,4 +1,4 @@
-"""What limits an operation at a given size: the critical batch, and data reuse in L2.
+"""Find what limits an operation at a given size: the critical batch, and data reuse in L2.
 
 From the critical batch on, an operation is compute-bound. Whether a working set fits L2 gives the best hit rate, and the bandwidth
 that follows.
@@ -85,7 +85,7 @@ class Residency:
         l2_bytes: capacity of L2; None if the data sheet does not state it.
         does_fit: whether the whole working set fits; None if the capacity is unknown.
         hit_frac: best hit rate of every use after the first: 1 if the working set fits; else, if it is swept, capacity over
-            working set. Sweeps reach that only where part of the data is kept on purpose (an access policy window with that hit
+            working set. Sweeps reach that only if part of the data is kept on purpose (an access policy window with that hit
             ratio): least-recently-used replacement gets no hits. None for data that neither fits nor is swept.
         bandwidth_bytes_per_s: best bandwidth of uses after the first; None if unknown.
     """

@@ -66,7 +66,7 @@ _ATTENTION = (
 
 
 def _product(call: Call, place: int) -> tuple[Work, ...]:
-    """2 FLOP per term, with as many terms per element of the result as the first matrix has columns; 1 more to add a tensor."""
+    """Return 2 FLOP per term, with a term per column of the first matrix for each element of the result, and 1 to add a tensor."""
     left, right = call.tensors[place], call.tensors[place + 1]
     result = _product_sizes(left.sizes, right.sizes)
     n = math.prod(result)
@@ -82,7 +82,7 @@ def _linear(call: Call) -> tuple[Work, ...]:
 
 
 def _convolution(call: Call) -> tuple[Work, ...]:
-    """2 FLOP per output element and weight of its filter; if transposed, per input element and weight.
+    """Return 2 FLOP per output element and weight of its filter; if transposed, per input element and weight.
 
     A filter has as many weights as the product of all weight sizes except the first: channels of a group times window.
     """
@@ -93,7 +93,7 @@ def _convolution(call: Call) -> tuple[Work, ...]:
 
 
 def _convolution_backward(call: Call) -> tuple[Work, ...]:
-    """The forward product's FLOPs once for each gradient of input and weights; additions for the bias's gradient."""
+    """Return the FLOPs of the forward product per gradient of input and weights, and additions for the bias's gradient."""
     gradient, x, weights = call.tensors[:3]
     n = x.n_elements if call.is_transposed else gradient.n_elements
     flop = 2 * n * math.prod(weights.sizes[1:])
@@ -103,7 +103,7 @@ def _convolution_backward(call: Call) -> tuple[Work, ...]:
 
 
 def _attention(call: Call, *, is_backward: bool) -> tuple[Work, ...]:
-    """Work of a flash kernel, as in its model; tensors are batch × heads × sequence × features.
+    """Return the work of a flash kernel, as in its model. Tensors are batch × heads × sequence × features.
 
     A causal mask is aligned at the starts of queries and keys, as `scaled_dot_product_attention` documents for `is_causal`.
     """
@@ -121,7 +121,7 @@ def _attention(call: Call, *, is_backward: bool) -> tuple[Work, ...]:
 
 
 def _adam(call: Call) -> tuple[Work, ...]:
-    """Work per parameter, as in the model. A fused step takes lists of parameters, gradients, moments and 0-d step counters."""
+    """Return the work per parameter, as in the model. The step takes lists of parameters, gradients, moments and 0-d counters."""
     n_parameters = sum(each.sizes == () for each in call.tensors)
     parameters = call.tensors[:n_parameters]
     if not parameters:

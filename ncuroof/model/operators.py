@@ -48,9 +48,9 @@ def operator(
             empty ones represent arguments that are not tensors, and are left out.
         outputs: tensors written, including those changed in place; default: those that follow from the inputs.
         dtype: type of inputs given as bare sizes.
-        is_causal: attention has a causal mask: only scores that it leaves are counted.
+        is_causal: attention has a causal mask, so only the scores that it does not mask are counted.
         is_transposed: a convolution is transposed.
-        is_tf32: products of FP32 operands run in TF32, as in PyTorch where that is enabled (for convolutions: by default).
+        is_tf32: products of FP32 operands run in TF32, as PyTorch does if it is enabled (for convolutions: by default).
 
     Returns:
         The operation. `is_known` is False if the operator's work is unknown, or needs shapes of results that are not given
@@ -149,7 +149,7 @@ def _traffic(
     *,
     is_in_place: bool,
 ) -> tuple[Traffic, ...]:
-    """Return the compulsory traffic: each tensor once, or less where indices select part of one, or it is overwritten unread."""
+    """Return the compulsory traffic: each tensor once, or less if indices select a part, or if a tensor is overwritten unread."""
     out_bytes = sum(each.bytes for each in written)
     if name in table.fills:
         return _moved(0.0, out_bytes)
@@ -200,12 +200,12 @@ def recorded_operator(text: str, *, dtype: str) -> Operation | None:
     try:
         shapes = list(_shapes(json.loads(found.sizes)))
         return operator(found.name, shapes, dtype=dtype) if all(map(_is_possible, shapes)) else None
-    except (ValueError, TypeError, OverflowError, RecursionError):  # a range of other code that begins like PyTorch's
+    except (ValueError, TypeError, OverflowError, RecursionError):  # a range of other code that looks like PyTorch's
         return None
 
 
 def _is_possible(shape: tuple[int, ...]) -> bool:
-    """Return whether a tensor can have these sizes; multiplied as floats, since integers of hostile sizes would fill the memory."""
+    """Return whether a tensor can have these sizes. Floats are multiplied, because huge integers would fill the memory."""
     return all(0 <= size <= _MOST_ELEMENTS for size in shape) and math.prod(map(float, shape)) <= _MOST_ELEMENTS
 
 

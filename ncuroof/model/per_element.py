@@ -179,7 +179,7 @@ def custom(flop: int, bytes: int, *, dtype: str = "bf16", vector_work: bool = Fa
     Args:
         flop: work in FLOP.
         bytes: device-memory traffic, reads and writes.
-        dtype: selects the compute roof: tensor cores where the type has them.
+        dtype: selects the compute roof: tensor cores if the type has them.
         vector_work: the work is not a matrix product, so the FP32 roof applies (FP64's for FP64).
 
     Raises:

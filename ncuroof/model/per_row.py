@@ -80,7 +80,7 @@ def softmax(rows: int, columns: int, *, dtype: str = "bf16", reads: int = 1, bac
     FLOP   5·R·C: maximum, subtract, exp, sum, divide; backward 4·R·C: y·dy, its sum, subtract, multiply
     bytes  d·(reads + 1)·R·C; backward 3·d·R·C: y and dy are read, dx is written
 
-    --reads is 1 where a row stays in registers or shared memory, 2 for an online softmax of longer rows, and 3 for separate passes
+    --reads is 1 if a row stays in registers or shared memory, 2 for an online softmax of longer rows, and 3 for separate passes
     for maximum, sum and result.
 
     Args:

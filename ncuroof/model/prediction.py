@@ -1,6 +1,6 @@
-"""Predictions: the best time of an operation on a machine, by compute, memory and network, and which of them bounds it.
+"""Predict the best time of an operation on a machine, by compute, memory and network, and which of these bounds it.
 
-A measured time is compared with it: how far its rate is below the roof.
+A measured time is compared with the prediction: how far its rate is below the roof.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Prediction:
         l2_ns: bytes read from L2 at its bandwidth; None if the model has no tiles.
         network_ns: bytes sent, at the link's bandwidth; None if nothing is sent, or without a link.
         bound: what takes longest; compute wins a tie.
-        least_ns: lower bound: the longest of compute, memory and network time, where everything overlaps.
-        most_ns: the sum of all times, including other kinds of work, where nothing overlaps.
+        least_ns: lower bound: the longest of compute, memory and network time, if everything overlaps.
+        most_ns: upper bound: the sum of all times, including other kinds of work, if nothing overlaps.
         attainable_flop_per_s: total work over `least_ns`.
     """
 
@@ -209,7 +209,7 @@ class Distance:
         achieved_flop_per_s: measured rate.
         efficiency_frac: achieved over limit.
         gap_factor: limit over achieved; None if nothing was achieved.
-        grade: near from 80 %, note from 50 %, else warn; above 100 %, what ran did less work or moved fewer bytes than is counted.
+        grade: near from 80 %, note from 50 %, else warn; above 100 %, the run did less work or moved fewer bytes than counted.
     """
 
     limit_flop_per_s: float

@@ -22,7 +22,7 @@ from ncuroof.model.prediction import Distance, Prediction, crosses_ridge, distan
 MOST_ROWS = 10_000
 
 _BATCH_BY_MODEL = {"linear": "batch", "gemm": "m"}
-"""By model, the size whose critical value is sought where no size is swept."""
+"""By model, the size whose critical value is computed if no size is swept."""
 
 Values = Mapping[str, "int | str | bool"]
 
@@ -82,7 +82,7 @@ class Critical:
         machine: the machine.
         dtype: element type of the operation.
         size: name of the size.
-        value: smallest compute-bound value, with the other sizes as in the first row; None if there is none, or it is unknown.
+        value: smallest compute-bound value, with the other sizes as in the first row; None if it does not exist, or is unknown.
         of_large: its limit for large layers, or against the link alone; None without a formula.
         lacks: roof that is missing to compute it, a precision or "dram"; None if the data sheet states both.
     """
@@ -160,7 +160,7 @@ def _operation(request: Request, sizes: Mapping[str, int], dtype: str) -> Operat
 
 
 def _criticals(request: Request) -> tuple[Critical, ...]:
-    """Return the critical values of the size that is swept, else of a product's batch; none where `grows` is false."""
+    """Return the critical values of the swept size, or of a product's batch if no size is swept; empty if `grows` is false."""
     first = {name: values[0] for name, values in request.sizes.items()}
     if request.model.name == "sharded-gemm":
         return _critical_contractions(request, first) if request.options.get("axis", "k") == "k" else ()
@@ -173,7 +173,7 @@ def _criticals(request: Request) -> tuple[Critical, ...]:
 
 
 def _critical(request: Request, first: Mapping[str, int], name: str, dtype: str, machine: Machine) -> Critical | None:
-    """Return the critical value of the size `name`; None where `grows` is false."""
+    """Return the critical value of the size `name`; None if `grows` is false."""
 
     def predicted(value: int) -> Prediction:
         return predict(_operation(request, {**first, name: value}, dtype), machine)
@@ -221,12 +221,12 @@ def _distance(prediction: Prediction, achieved_flop_per_s: float | None, achieve
 
 
 def sizes_of(text: str) -> tuple[int, ...]:
-    """Return the sizes that a text means, in its order.
+    """Parse sizes, in their order.
 
     "4096" is one size, "1,8,32" a list; "1:4096" doubles from the first and ends with the last; "256:4096:256" goes in steps.
 
     Raises:
-        ModelError: the text has another form, or means more than `MOST_VALUES` sizes.
+        ModelError: the text is malformed, or means more than `MOST_VALUES` sizes.
     """
     try:
         if "," in text:

@@ -1,1 +1,1 @@
-"""What is known of ncu itself: its options and failures, the machine that it runs on, the names in its reports."""
+"""Facts about ncu: its options and failures, the machine that it runs on, the names in its reports."""

@@ -11,5 +11,5 @@ REPORT_SUFFIXES = (REPORT_SUFFIX, COMPRESSED_SUFFIX)
 
 
 def without_suffix(name: str) -> str:
-    """Return a report's file name without its suffix; a name without one as it is."""
+    """Return a report's file name without its suffix, if it has one."""
     return next((name.removesuffix(suffix) for suffix in REPORT_SUFFIXES if name.endswith(suffix)), name)

@@ -1,4 +1,4 @@
-"""Kernel names of different tools: PyTorch's profiler demangles with the compiler's library, ncu and nsys with NVIDIA's."""
+"""Compare kernel names of different tools: PyTorch's profiler demangles with the compiler's library, ncu and nsys with NVIDIA's."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _NUMBER = re.compile(r"(?<![\w.])(-?\d+)(?:ul|ull|ll|u|l)\b")
 _TOKEN = re.compile(r"-?\w+")
 _ALIASES = {"true": "1", "false": "0"}
 _FILLERS = frozenset({"instance", "enum", "struct", "class", "void", "const"})
-"""Words that only one of the two demanglers writes, or that they put in different places."""
+"""Words that only one of the two demanglers writes, or that they write in different places."""
 
 _DEPTH = {"<": 1, "(": 1, ">": -1, ")": -1}
-"""By how much a bracket changes how deep what follows is nested."""
+"""Change of the nesting depth by each bracket."""
 
 _NESTED = re.compile(r"_Z(?:N[rVK]*[RO]?)?")
 _PART = re.compile(r"(?:St)?L?(\d{1,5})")
@@ -23,7 +23,7 @@ _PART = re.compile(r"(?:St)?L?(\d{1,5})")
 
 
 def function_name(name: str) -> str:
-    """Return the function's name without namespaces, template arguments and parameters, as ncu's `--kernel-name-base function`.
+    """Return the function's name without namespaces, template arguments and parameters, as `--kernel-name-base function` of ncu.
 
     `void at::native::copy_kernel<float, 4>(int, float*)` is `copy_kernel`, and so is `_ZN2at6native11copy_kernelIfLi4EEEviPT_`:
     PyTorch's profiler does not demangle names of more than 1024 characters, which CUTLASS kernels often have
@@ -40,7 +40,7 @@ def template_arguments(name: str) -> str:
 
 
 def same_kernel_key(name: str) -> tuple[str, ...]:
-    """Return a key that is equal for the names that different tools give one kernel: the words of function and template arguments.
+    """Return a key that is equal for all names of a kernel by different tools: the words of function and template arguments.
 
     It leaves out parameters, for which NVIDIA's demangler writes `T1`, including those of function templates that enclose a lambda,
     and casts of constants, unnamed namespaces and differences of spelling.
@@ -84,14 +84,14 @@ def _head(name: str) -> str:
     for place, letter in enumerate(declared):
         if letter in "<(" and depth == 0 and not declared[:place].endswith("operator"):
             following = declared[_end_of_bracket(declared, place) :]
-            if not following.startswith("::"):  # else a class's, and the function follows
+            if not following.startswith("::"):  # otherwise these are the arguments of a class, and the function follows
                 return declared[:place]
         depth += _DEPTH.get(letter, 0)
     return declared
 
 
 def _end_of_bracket(text: str, start: int) -> int:
-    """Return the place after the bracket that closes the one at `start`; the end of the text if none does."""
+    """Return the index after the bracket that closes the one at `start`; the end of the text if it is not closed."""
     depth = 0
     for place in range(start, len(text)):
         depth += _DEPTH.get(text[place], 0)

@@ -1,4 +1,4 @@
-"""Finds what this machine has: ncu and its version, nsys, GPUs and driver."""
+"""Find what this machine has: ncu and its version, nsys, GPUs and driver."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NOT_HERE = (
     "use WSL, write a script for a Linux machine with ncuroof profile --remote-plan FILE, or record with ncu itself; "
     "read its report here with ncuroof report run.ncu-rep",
 )
-"""Error message and hint where it cannot."""
+"""Error message and hint if it cannot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Gpu:
 
     Attributes:
         name: product name.
-        capability: compute capability as major × 10 + minor; None where nvidia-smi does not report it.
+        capability: compute capability as major × 10 + minor; None if nvidia-smi does not report it.
         driver: driver version.
         is_mig: MIG mode is enabled.
     """
@@ -63,7 +63,7 @@ def find_ncu(environment: Mapping[str, str], roots: Sequence[Path] = _NCU_ROOTS)
         roots: folders in which toolkits (`cuda*`) and versions of Nsight Compute are installed.
 
     Raises:
-        NcuNotFoundError: there is none, or NCUROOF_NCU does not name an executable.
+        NcuNotFoundError: ncu is not installed, or NCUROOF_NCU does not name an executable.
     """
     named = environment.get(VARIABLE)
     if named:
@@ -78,7 +78,7 @@ def find_ncu(environment: Mapping[str, str], roots: Sequence[Path] = _NCU_ROOTS)
 
 
 def find_nsys(environment: Mapping[str, str], roots: Sequence[Path] = _NSYS_ROOTS) -> Path | None:
-    """Return the nsys (Nsight Systems) to use, from the same places without NCUROOF_NCU; None where there is none.
+    """Return the nsys (Nsight Systems) to use, from the same places except NCUROOF_NCU, or None.
 
     Args:
         environment: environment variables of the process.
@@ -111,7 +111,7 @@ def ncu_version(ncu: Path) -> Version:
     """Return the version of an ncu.
 
     Raises:
-        NcuNotFoundError: `ncu` does not run, or is another program.
+        NcuNotFoundError: `ncu` does not run, or is a different program.
     """
     said = output_of([str(ncu), "--version"]) or ""
     match = re.search(r"Version (\d{4}(?:\.\d+)+)", said)
@@ -121,9 +121,9 @@ def ncu_version(ncu: Path) -> Version:
 
 
 def find_gpus(environment: Mapping[str, str]) -> tuple[Gpu, ...] | None:
-    """Return the GPUs that nvidia-smi lists and CUDA_VISIBLE_DEVICES leaves visible; None where nvidia-smi is missing or fails.
+    """Return the GPUs that nvidia-smi lists and that CUDA_VISIBLE_DEVICES does not hide; None if nvidia-smi is missing or fails.
 
-    All of them, where it is not clear which ones CUDA_VISIBLE_DEVICES names.
+    If it is not clear which GPUs CUDA_VISIBLE_DEVICES names, all GPUs are returned.
 
     Args:
         environment: environment variables of the process.
@@ -139,7 +139,7 @@ def find_gpus(environment: Mapping[str, str]) -> tuple[Gpu, ...] | None:
 
 
 def visible_places(environment: Mapping[str, str], uuids: Sequence[str]) -> list[int] | None:
-    """Return the places in nvidia-smi's list of the GPUs that CUDA_VISIBLE_DEVICES names; None where it is empty or ambiguous.
+    """Return the indices, in nvidia-smi's list, of the GPUs that CUDA_VISIBLE_DEVICES names; None if it is empty or ambiguous.
 
     Numbers are clear only with CUDA_DEVICE_ORDER=PCI_BUS_ID: nvidia-smi numbers GPUs by bus, CUDA by default the fastest first. A
     UUID may be abbreviated.
@@ -160,7 +160,7 @@ def visible_places(environment: Mapping[str, str], uuids: Sequence[str]) -> list
 
 
 def parse_gpus(said: str) -> tuple[Gpu, ...]:
-    """Return the GPUs in nvidia-smi's output, one per line; lines of another form are ignored."""
+    """Return the GPUs in nvidia-smi's output, one per line; malformed lines are ignored."""
     gpus = []
     for line in said.splitlines():
         parts = [part.strip() for part in line.rsplit(",", 3)]
@@ -172,7 +172,7 @@ def parse_gpus(said: str) -> tuple[Gpu, ...]:
 
 
 def output_of(command: Sequence[str]) -> str | None:
-    """Return the standard output of a command; None where it does not exist, fails, or takes more than a minute."""
+    """Return the standard output of a command; None if it does not exist, fails, or takes more than a minute."""
     try:
         done = subprocess.run(  # noqa: S603  no shell
             command, capture_output=True, text=True, errors="replace", timeout=_PATIENCE_S, check=False

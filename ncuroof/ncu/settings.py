@@ -1,4 +1,4 @@
-"""Reads `profiles/collect.toml`: levels, their counters and costs, launchers of ranks, ncu's failures."""
+"""Read `profiles/collect.toml`: levels, their counters and costs, launchers of ranks, ncu's failures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ncuroof.resources import profile_file
 
 NOTHING_PROFILED = re.compile(r"No (?:kernels|graphs|ranges) were")
 FOLLOWS_FROM_ANOTHER = re.compile(rf"{NOTHING_PROFILED.pattern}|The application returned an error code")
-"""Messages of ncu that say nothing of their own if there is another message."""
+"""Messages of ncu that only follow from a different message, if there is one."""
 
 Version = tuple[int, ...]
 
@@ -40,7 +40,7 @@ class CounterStanza:
     Attributes:
         reason: what they are for.
         names: full names, as `--metrics` takes them.
-        sections: sections to collect where the single counters' names are not known.
+        sections: sections to collect if the names of the single counters are unknown.
         capabilities: compute capabilities (major × 10 + minor) that have the counters; empty: all.
         since: first version of ncu that knows the names; empty: all.
     """
@@ -58,7 +58,7 @@ class Launcher:
 
     Attributes:
         rank: environment variable that holds a process's rank.
-        module: module with which `python -m` starts it; None where it is not a Python module.
+        module: module with which `python -m` starts it; None if it is not a Python module.
         own_program: options that make a launcher of Python scripts run any program; empty for launchers that always do.
         flags: for a launcher of Python scripts, its options without a value, named as by `option_name`.
         values: for other launchers, the options with one value.
@@ -84,12 +84,12 @@ class Launcher:
 
 @dataclass(frozen=True, slots=True)
 class Wrapper:
-    """A command that runs another one, such as `uv run` or `numactl`.
+    """A command that runs a given command, such as `uv run` or `numactl`.
 
     Attributes:
         values: its options with a value, named as by `option_name`.
         n_words: words between its options and the command.
-        own_python: the command finds its Python in another environment than ncuroof's.
+        own_python: the command finds its Python in a different environment than ncuroof's.
     """
 
     values: frozenset[str] = frozenset()
@@ -102,8 +102,8 @@ class Failure:
     """A failure of ncu: the pattern of its messages, and the message and hint to print instead.
 
     Attributes:
-        is_of_machine: whether it is due to the machine's set-up, which `ncuroof doctor` checks, not to the program or the options.
-        is_before_kernels: whether its words mean this only before the first kernel.
+        is_of_machine: whether it is caused by the machine's set-up, which `ncuroof doctor` checks, and not by program or options.
+        is_before_kernels: whether its messages mean this failure only before the first kernel.
     """
 
     id: str
@@ -126,9 +126,9 @@ class Settings:
         section_since: first ncu version of sections that are newer than `oldest_ncu`.
         option_since: first ncu version of options that are newer.
         chips: name that ncu gives to a chip, by compute capability (major × 10 + minor).
-        given_by_ncuroof: by ncu option that ncuroof sets itself, in each spelling, what to ask ncuroof for instead.
+        given_by_ncuroof: the options of ncu that ncuroof sets itself, in each spelling, with the option of ncuroof to use instead.
         counters: counters of the level roofline.
-        passes: fewest and most replay passes per launch, by level and compute capability; absent where not known.
+        passes: fewest and most replay passes per launch, by level and compute capability; absent if unknown.
         replay_s: overhead of one replay beyond the kernel's own time, in seconds.
         per_shape_from_launches: with more launches than this, each kernel and launch shape is recorded once.
         line_sections: sections that source lines need in addition to a level's.
@@ -137,7 +137,7 @@ class Settings:
         waiting_calls: pattern of the names of CUDA API calls that wait for the GPU.
         nsys_options: options with which Nsight Systems counts launches.
         launchers: by the words that call them (`torchrun`, `accelerate launch`).
-        wrappers: likewise (`uv run`, `numactl`).
+        wrappers: by the words that call them (`uv run`, `numactl`).
         failures: in the order in which they are matched.
         reasons: other reasons for a run that recorded nothing, by the name that is printed in parentheses.
     """
@@ -184,7 +184,7 @@ def parse_capability(text: str) -> int:
     """Return a compute capability as major × 10 + minor: "9.0" is 90.
 
     Raises:
-        ProfileRequestError: it is not a compute capability.
+        ProfileRequestError: the text is not a compute capability.
     """
     capability = capability_number(text)
     if capability is None:
@@ -196,7 +196,7 @@ def parse_capability(text: str) -> int:
 
 
 def capability_number(text: str) -> int | None:
-    """Return a compute capability as major × 10 + minor; None if the text is none."""
+    """Return a compute capability as major × 10 + minor; None if the text is not a compute capability."""
     match = re.fullmatch(r"(\d+)\.(\d)", text)
     return None if match is None else 10 * int(match[1]) + int(match[2])
 
@@ -282,10 +282,10 @@ def _stanza(entry: Mapping[str, Any]) -> CounterStanza:
 
 
 def known_failure(messages: Iterable[str], failures: Sequence[Failure], *, has_kernels: bool = True) -> Failure | None:
-    """Return the first of `failures` whose pattern matches one of ncu's messages; None if none does.
+    """Return the first of `failures` whose pattern matches one of ncu's messages, or None.
 
     Args:
-        messages: of ncu.
+        messages: messages of ncu.
         failures: in the order in which they are matched.
         has_kernels: whether ncu had begun to profile a kernel.
     """

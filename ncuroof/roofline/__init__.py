@@ -1,4 +1,4 @@
-"""From canonical quantities to the roofline: ceilings, points, and each kernel's roofline time."""
+"""Compute the roofline from canonical quantities: ceilings, points, and each kernel's roofline time."""
 
 from ncuroof.roofline.bounds import LEAST_UNCOUNTED_FRAC, bound
 from ncuroof.roofline.ceiling_table import ceilings

@@ -28,7 +28,7 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
     rate, and the utilisation of the arithmetic pipes whose work no FLOP counter shows (ALU, XU and integer multiply-adds
     always; FMA, FP64, FP16 and tensor if their FLOPs were not collected). It is null unless both the DRAM part and the
     arithmetic part are known.
-    Of a debug build these pipes do not count: what fills them are moves that optimisation leaves out.
+    For a debug build these pipes do not count, because most of their instructions are moves that optimisation removes.
     A kernel has no side if a pipe without collected FLOPs is busier than the counted work.
 
     Args:
@@ -59,7 +59,7 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
     pipes = {pipe: pl.col(f"share.{pipe}") for pipe in (*_ARITHMETIC_PIPES, _INTEGER_FMA)}
     uncounted_pipes = {pipe: pl.col(f"uncounted.{pipe}") for pipe in _PIPES_WITH_FLOP}
     uncounted, arithmetic, min_time_frac = pl.col("uncounted"), pl.col("arithmetic"), pl.col("min_time_frac")
-    # Columns of their own: as parts of what reads them, they would be evaluated some fifty times.
+    # Separate columns: within the expressions that read them, they would be evaluated some fifty times.
     fractions = fractions.with_columns(
         *(_unless_debug_build(pl.col(f"utilisation.{pipe}")).alias(f"share.{pipe}") for pipe in _ARITHMETIC_PIPES),
         _unless_debug_build(_integer_multiply_adds()).alias(f"share.{_INTEGER_FMA}"),
@@ -83,7 +83,7 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
         _side(ridge_ratio).alias("side"),
         "dominant_precision",
         (pl.col("duration_ns") * min_time_frac).alias("min_time_ns"),
-        _largest(min_time_frac, pipes | uncounted_pipes).alias("min_time_by"),
+        _determining_roof(min_time_frac, pipes | uncounted_pipes).alias("min_time_by"),
         recoverable.alias("recoverable_ns"),
         min_time_frac.alias("roofline.min_time_frac"),
         ridge_ratio.alias("roofline.ridge_ratio"),
@@ -93,8 +93,8 @@ def bound(kernels: pl.DataFrame, work: pl.DataFrame, bandwidth: pl.DataFrame) ->
     )
 
 
-def _largest(min_time_frac: pl.Expr, pipes: Mapping[str, pl.Expr]) -> pl.Expr:
-    """Return what sets the roofline time: "dram", else the dominant precision, else one of the pipes; null for a time of 0."""
+def _determining_roof(min_time_frac: pl.Expr, pipes: Mapping[str, pl.Expr]) -> pl.Expr:
+    """Return what determines the roofline time: "dram", the dominant precision, or a pipe; null for a time of 0."""
     shares = [
         (pl.col("dram_frac"), pl.lit("dram")),
         (pl.col("flop_frac"), pl.col("dominant_precision")),
@@ -115,10 +115,11 @@ def _is_counted(pipe: str) -> pl.Expr:
 
 
 def _integer_multiply_adds() -> pl.Expr:
-    """Return how long integer multiply-adds need the half of the FMA pipe that alone takes them, as a share of the duration.
+    """Return the share of the duration for which integer multiply-adds need the half of the FMA pipe that alone executes them.
 
-    Twice what that half was busier than the whole pipe: what it did and the other half did not. Where FP32 work was not counted
-    and this is most of what the half did, all of it: the work can have been integers. Null where the halves are not known apart.
+    It is twice the difference between the utilisations of this half and of the whole pipe, that is, what only this half did. If
+    FP32 work was not counted and this difference is most of what the half did, it is the whole utilisation of the half, as all of
+    the work may be integers. It is null if the halves are not known separately.
 
     Source: `arithmetic.integer_fma_frac` in profiles/metrics.
     """
@@ -151,10 +152,10 @@ def _work_fractions(work: pl.DataFrame) -> pl.DataFrame:
 
 
 def _tensor_path_fraction(work: pl.DataFrame) -> pl.DataFrame:
-    """Return, per kernel, the time of its tensor work at the peaks of its types' fastest paths over that of the paths it used.
+    """Return, per kernel, the time of its tensor work on the fastest paths of its types over the time on the paths that it used.
 
     Each time is the sum of work / peak over the types. Work without a known peak is left out; a type with a single path is on
-    its fastest. A kernel has no row if the fastest path of none of its types is known.
+    its fastest. A kernel has no row if no fastest path of its types is known.
     """
     used = pl.col("flop_per_s") / pl.col("peak_flop_per_s")
     fastest = pl.col("flop_per_s") / pl.coalesce("fastest_peak_flop_per_s", "peak_flop_per_s")

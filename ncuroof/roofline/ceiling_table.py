@@ -20,13 +20,13 @@ def ceilings(
     work: pl.DataFrame,
     bandwidth: pl.DataFrame,
     profiles: Mapping[int, GpuProfile | None],
-    calibrations: Mapping[int, Calibration | None] | None = None,
+    calibrations: Mapping[int, Calibration | None],
 ) -> pl.DataFrame:
     """Return the roofs of each device.
 
-    Roofs from counters are valid at the clock of one launch; those of the longest launch that has them represent the device. Each
-    kernel is judged against the roofs of its own launch (`place`). A precision's roof is that of its fastest tensor path; a slower
-    path that did work has its own roof below it.
+    Roofs from counters are valid at the clock of one launch. The roofs of the longest launch that has them represent the device.
+    Each kernel is judged against the roofs of its own launch (`place`). A precision's roof is that of its fastest tensor path; a
+    slower path that did work has its own roof below it.
 
     Args:
         kernels: KERNELS.
@@ -55,7 +55,7 @@ def ceilings(
         ]
     )
     known = [row for device, profile in profiles.items() if profile is not None for row in _of_sheet(device, profile)]
-    for device, calibration in (calibrations or {}).items():
+    for device, calibration in calibrations.items():
         if calibration is not None:
             known += _reached(device, calibration)
     others = pl.DataFrame(known, schema=CEILINGS, orient="row")
@@ -84,10 +84,10 @@ def longest_launch(kernels: pl.DataFrame, rows: pl.DataFrame, kind: str, name: s
 
     Args:
         kernels: KERNELS.
-        rows: columns `id`, `definition`, and those that `name` and `peak` say.
+        rows: table with the columns `id`, `definition`, and those that `name` and `peak` name.
         kind: "bandwidth" or "compute".
         name: column with the ceiling's name.
-        peak: column with the ceiling's value, per second; null where not known.
+        peak: column with the ceiling's value, per second; null if unknown.
     """
     return (
         rows.filter(pl.col(peak).is_not_null())

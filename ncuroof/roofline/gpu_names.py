@@ -1,4 +1,4 @@
-"""Finds the GPU profile that a user means by "4090d", "a100 80gb" or "dgx spark", or says which ones come close."""
+"""Find the GPU profile that a user means by "4090d", "a100 80gb" or "dgx spark", or the ones that come close."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def profile_by_name(name: str) -> GpuProfile:
     other words match.
 
     Raises:
-        UnknownNameError: no profile, or more than one, fits; the hint lists these, or those with similar names.
+        UnknownNameError: no profile or several fit; the hint lists the fitting ones, or those with similar names.
         ProfileError: a file is malformed.
     """
     words = normalise_device_name(name).split()
@@ -50,12 +50,12 @@ def profile_by_name(name: str) -> GpuProfile:
 
 @cache
 def _accelerators() -> frozenset[str]:
-    """Return the ids of the machines that only models know."""
+    """Return the ids of the machines that exist only for models."""
     return frozenset(path.stem for path in (resources.folder("profiles") / "accelerators").glob("*.toml"))
 
 
 def _readings(words: Sequence[str]) -> list[Callable[[GpuProfile], bool]]:
-    """Return tests of whether a profile is meant by these words, the strictest first."""
+    """Return predicates for whether the words mean a profile, the strictest first."""
     joined = "".join(words)
     return [
         lambda profile: joined in _spellings(profile),

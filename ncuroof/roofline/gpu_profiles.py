@@ -1,4 +1,4 @@
-"""Data sheets of NVIDIA GPUs: reads `profiles/gpus/*.toml` and finds the profile of a device.
+"""Data sheets of NVIDIA GPUs: read `profiles/gpus/*.toml`, and find the profile of a device.
 
 One file describes one GPU: what identifies it, the peaks that its documents state (dense, at boost clock), the rates per clock
 from which the other peaks follow, and for every number the document that it comes from. To add a GPU, add a file.
@@ -44,7 +44,7 @@ _NUMBER_TABLES: dict[str, Collection[str]] = {
 }
 _BRAND_WORDS = frozenset({"nvidia", "geforce", "tesla", "gpu"})
 _MIG = re.compile(r"(?<!\s)\s+mig\b.*", re.IGNORECASE | re.DOTALL)
-"""Starts only at the first of several blanks, so that a name of nothing but blanks (reports can have any) takes linear time."""
+"""Matches only from the first of several blanks on, so that a hostile name of blanks takes linear time."""
 
 # A driver reports less than the data sheet's capacity: firmware and error correction take up to a tenth of it.
 _VISIBLE_DRAM_FRAC = (0.85, 1.02)
@@ -73,7 +73,7 @@ class GpuProfile:
         sm_count: streaming multiprocessors of the whole device.
         sm_boost_clock_hz: clock at which the peaks are stated.
         tensor_boost_clock_hz: clock at which the tensor peaks except FP64 are stated, or None when it is `sm_boost_clock_hz`.
-        l2_clock_hz: that of L2 where it was seen to stay the same at any SM clock, else None.
+        l2_clock_hz: clock of L2 if recordings show that it does not follow the SM clock, else None.
         dram_bytes: capacity, or None when cards that share the profile differ in it.
         l2_bytes: L2 capacity, or None when unknown.
         memory_bus_width_bits: None when unknown, or when drivers disagree about it.
@@ -232,7 +232,7 @@ def _identity(gpu: dict[str, Any], stem: str) -> tuple[dict[str, Any], tuple[str
 
 
 def _sources(texts: dict[str, str], numbers: dict[str, dict[str, float]]) -> dict[str, str]:
-    """Return the source of every number: its own, else that of all tensor numbers of its table, else that of its table."""
+    """Return the source of every number: its own, else the one of all tensor numbers of its table, else the one of its table."""
     resolved: dict[str, str] = {}
     unused = set(texts)
     for table, content in numbers.items():
@@ -277,7 +277,7 @@ def _fits(profile: GpuProfile, sm_count: int | None, dram_bytes: int | None, bus
 
 
 def _is_visible_part(visible: int | None, whole: float | None, limits: tuple[float, float]) -> bool:
-    """Return whether a driver may report `visible` of `whole`; True where either is unknown."""
+    """Return whether a driver may report `visible` of `whole`; True if either is unknown."""
     return not visible or not whole or limits[0] <= visible / whole <= limits[1]
 
 

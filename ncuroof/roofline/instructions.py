@@ -40,7 +40,7 @@ def place_instructions(kernels: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.Dat
         bandwidth: BANDWIDTH.
 
     Returns:
-        INSTRUCTION_POINTS, by kernel, of kernels that executed instructions. Where a level moved no bytes, the intensity is null
+        INSTRUCTION_POINTS, by kernel, of kernels that executed instructions. If a level moved no bytes, the intensity is null
         and the roof is the issue peak alone; without an issue peak, it is the slope alone. A roof of 0 has a null `roof_frac`.
 
     Raises:

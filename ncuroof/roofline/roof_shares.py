@@ -1,4 +1,4 @@
-"""Each launch's share of the roofs that do not come from its own counters: those of the data sheet and of a calibration."""
+"""Compute each launch's share of the roofs of the data sheet and of a calibration, which do not come from its own counters."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ def roof_shares(
     ceilings: pl.DataFrame,
     calibrations: Mapping[int, Calibration | None],
 ) -> pl.DataFrame:
-    """Return achieved rates over the data sheet's roofs and over those that a calibration measured.
+    """Return achieved rates over the data sheet's roofs, and over the roofs that a calibration measured.
 
-    A calibrated roof other than DRAM's is scaled from the SM clock at which it was measured to the launch's, if both are known. The
-    data sheet's is used as stated, at boost clock: for work accumulated in FP16, the peak with FP16 accumulation if there is one.
+    A calibrated roof, except DRAM's, is scaled from the SM clock of its measurement to the clock of the launch, if both are known.
+    The data sheet's roof is used as stated, at boost clock. For work accumulated in FP16, it is the peak with FP16 accumulation if
+    stated.
 
     Args:
         kernels: KERNELS with `sm_clock_hz`.
         work: WORK.
         bandwidth: BANDWIDTH.
         ceilings: CEILINGS of all sources.
-        calibrations: calibration by device; None where there is none.
+        calibrations: calibration by device, or None.
 
     Returns:
         ROOF_SHARES; launches without a rate or a roof have no row.
@@ -68,7 +69,7 @@ def roof_shares(
 
 
 def _rates(work: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.DataFrame:
-    """Return the achieved rates, each with the name of its roof, and that of the roof of its type's fastest path."""
+    """Return the achieved rates, each with the name of its roof and of the roof of its type's fastest path."""
     traffic = bandwidth.select(
         "id", pl.lit("bandwidth").alias("kind"), name="level", per_s="bytes_per_s", fast_path="level"
     )
@@ -101,7 +102,7 @@ def _roofs(ceilings: pl.DataFrame, source: CeilingSource) -> pl.DataFrame:
 
 
 def by_device(calibrations: Sequence[Calibration], devices: pl.DataFrame) -> dict[int, Calibration | None]:
-    """Return the first calibration that fits each device, by `device`; None where none does.
+    """Return the first calibration that fits each device, by `device`, or None.
 
     Args:
         calibrations: all available ones, the preferred first.
@@ -114,7 +115,7 @@ def by_device(calibrations: Sequence[Calibration], devices: pl.DataFrame) -> dic
 
 
 def _fits(calibration: Calibration, device_name: str | None, sm_count: int | None) -> bool:
-    """Return whether a device is a GPU like the calibrated one: the same name except for brand words, and as many SMs if known."""
+    """Return whether a device equals the calibrated GPU: the same name except for brand words, and the same SMs if known."""
     if device_name is None or normalise_device_name(device_name) != normalise_device_name(calibration.gpu):
         return False
     return sm_count in (None, calibration.sm_count)

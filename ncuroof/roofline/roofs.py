@@ -1,4 +1,4 @@
-"""The whole roofline of an analysis: data sheets of its devices, ceilings, points and bounds.
+"""Compute the whole roofline of an analysis: data sheets of its devices, ceilings, points and bounds.
 
 A kernel has a point per memory level and precision.
 """
@@ -44,8 +44,8 @@ class Roofline:
     """Where the kernels lie on the roofline, and the roofs above them.
 
     Attributes:
-        work: WORK, with the data sheet's peak where the report has none.
-        bandwidth: BANDWIDTH, likewise.
+        work: WORK, with the data sheet's peak if the report lacks one.
+        bandwidth: BANDWIDTH, with the data sheet's peak if the report lacks one.
         points: POINTS.
         ceilings: CEILINGS.
         roof_shares: ROOF_SHARES.
@@ -53,7 +53,7 @@ class Roofline:
         instruction_ceilings: CEILINGS of the instruction roofline.
         bounds: BOUNDS with the quantities of `bound`, `device.tf32_speedup`, `device.tensor_speedup`,
             `device.narrower_speedup` and `roofline.past_l1`.
-        profiles: data sheet by device; None where no profile fits.
+        profiles: data sheet by device; None if no profile fits.
     """
 
     work: pl.DataFrame
@@ -116,7 +116,7 @@ def sheet_dram_bandwidth(
     """Return a GPU's memory bandwidth in byte/s by its data sheet; None if no profile fits, or for a MIG slice, which has a part.
 
     Args:
-        name: of the device in the report.
+        name: name of the device in the report.
         compute_capability: 90 for 9.0.
         attributes: `sm_count`, `dram_bytes` and `memory_bus_bits` as the driver reports them.
     """
@@ -131,7 +131,7 @@ def _of_whole(profiles: Mapping[int, GpuProfile | None], devices: pl.DataFrame) 
 
 
 def _is_past_l1(kernels: pl.DataFrame) -> pl.Series:
-    """Return whether most of what a kernel loads bypasses registers (async and bulk copies) and so is not in L1's roof traffic."""
+    """Return whether most loads of a kernel bypass registers (async and bulk copies), and so are not in L1's roof traffic."""
     is_past = (pl.col("access.async_copy_frac") > _MOSTLY) | (pl.col("utilisation.tma") > _TMA_IN_USE_FRAC)
     return kernels.select(is_past.fill_null(value=False)).to_series()
 
@@ -149,7 +149,7 @@ def _profile(name: str | None, compute_capability: int | None, row: Mapping[str,
 
 
 def _tensor_speedups(profile: GpuProfile | None) -> dict[str, float | None]:
-    """Return the GPU's rate over FP32's of TF32, and of the first of TF32, BF16 and FP16 that is faster than FP32."""
+    """Return the speed-ups over FP32 of TF32, and of the first of TF32, BF16 and FP16 that is faster than FP32."""
     peaks = {} if profile is None else profile.peak_flop_per_s
     fp32, rates = peaks.get("fp32"), [peaks.get(precision) for precision in _TENSOR_TYPES_FOR_FP32_WORK]
     speedups = [rate / fp32 for rate in rates if rate is not None] if fp32 is not None else []
@@ -206,7 +206,7 @@ def place(work: pl.DataFrame, bandwidth: pl.DataFrame) -> pl.DataFrame:
         bandwidth: BANDWIDTH.
 
     Returns:
-        POINTS, by kernel, of precisions with reliably counted work. Where a level moved no bytes, the intensity is null and the
+        POINTS, by kernel, of precisions with reliably counted work. If a level moved no bytes, the intensity is null and the
         roof is the peak alone; without a peak, the roof is the slope alone. A roof of 0 has a null `roof_frac`.
 
     Raises:

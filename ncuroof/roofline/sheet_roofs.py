@@ -1,4 +1,4 @@
-"""Roofs of a data sheet by kind and name, as stated and at another clock, and the limits that no measurement can exceed.
+"""Roofs of a data sheet by kind and name, as stated and at a different clock, and the limits that no measurement can exceed.
 
 Peaks that a report lacks come from its GPU's data sheet, at the clock that the report measured.
 """
@@ -24,7 +24,7 @@ _ALLOWED_ABOVE_UNKNOWN_CLOCK = 1.5
 
 
 def sheet_roof(profile: GpuProfile, kind: str, name: str) -> float | None:
-    """Return a roof in byte/s or flop/s as the data sheet states it, at boost clock; None where it does not.
+    """Return a roof in byte/s or flop/s as the data sheet states it, at boost clock, or None.
 
     Args:
         profile: data sheet of the GPU.
@@ -48,9 +48,9 @@ def states_peak(compute_capability: str, precision: Precision) -> bool:
 
 
 def sheet_roof_at_clock(profile: GpuProfile, kind: str, name: str, clock_hz: float) -> float | None:
-    """Return a roof in byte/s or flop/s at an SM clock; None if it does not scale with that, or the data sheet does not state it.
+    """Return a roof in byte/s or flop/s at an SM clock; None if it does not scale with the clock, or the data sheet lacks it.
 
-    A bandwidth is that at boost clock × clock / boost clock; a peak is FLOPs per cycle and SM × SMs × clock.
+    A bandwidth is the one at boost clock × clock / boost clock; a peak is FLOPs per cycle and SM × SMs × clock.
     """
     if kind != "bandwidth":
         return profile.peak_at_clock_flop_per_s(name, clock_hz)
@@ -59,7 +59,7 @@ def sheet_roof_at_clock(profile: GpuProfile, kind: str, name: str, clock_hz: flo
 
 
 def most_that_is_possible(profile: GpuProfile, kind: str, name: str, clock_hz: float | None) -> float | None:
-    """Return the rate in byte/s or flop/s that no measurement can exceed; None where the data sheet does not state the roof.
+    """Return the rate in byte/s or flop/s that no measurement can exceed; None if the data sheet does not state the roof.
 
     It is the roof at boost clock, or at the measured clock if that is higher, plus 5 %; plus 50 % if the roof scales with the SM
     clock and `clock_hz` is None.
@@ -103,7 +103,7 @@ def _why_impossible(roof: ReachedRoof, profile: GpuProfile | None) -> str | None
 def with_datasheet_peaks(
     work: pl.DataFrame, kernels: pl.DataFrame, profiles: Mapping[int, GpuProfile | None]
 ) -> pl.DataFrame:
-    """Return WORK with a peak where the counters give none: operations per clock and SM × SMs × measured SM clock.
+    """Fill in peaks of WORK that the counters lack: operations per clock and SM × SMs × measured SM clock.
 
     If the report contains no clock, it is the data sheet's peak at boost clock, times the share of the GPU's SMs that the kernel
     could use: a slice (MIG) or a green context has only a part of them.
@@ -149,7 +149,7 @@ def with_datasheet_peaks(
 def with_datasheet_bandwidth(
     bandwidth: pl.DataFrame, kernels: pl.DataFrame, profiles: Mapping[int, GpuProfile | None]
 ) -> pl.DataFrame:
-    """Return BANDWIDTH with a peak for device memory where the counters give none.
+    """Fill in peaks of device memory in BANDWIDTH that the counters lack.
 
     Args:
         bandwidth: BANDWIDTH.

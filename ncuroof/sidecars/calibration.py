@@ -1,4 +1,4 @@
-"""Roofs that a GPU was measured to reach: the file that `ncuroof calibrate` writes, and the best roof of each name."""
+"""Calibrations: the roofs that a GPU was measured to reach, in the file that `ncuroof calibrate` writes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Calibration:
         gpu: its name, as the driver gives it.
         compute_capability: e.g. "9.0".
         sm_count: streaming multiprocessors.
-        torch_version, cuda_version: of the PyTorch that measured it.
+        torch_version, cuda_version: versions of PyTorch and its CUDA.
         roofs: the measured roofs, several per memory level possible.
         not_measured: names of measurements that failed, each with the reason.
     """
@@ -79,7 +79,7 @@ def read_calibration(path: str | os.PathLike[str]) -> Calibration:
     """Return the calibration in a file.
 
     Raises:
-        CalibrationError: the file cannot be read, is not a calibration, has another schema, or is damaged.
+        CalibrationError: the file cannot be read, is not a calibration, has a different schema, or is damaged.
     """
     path = Path(path)
     try:
@@ -109,7 +109,7 @@ def _with_keys_of(kind: type[Calibration | ReachedRoof], entry: Any) -> dict[str
     """Return the entry if its keys are the attributes of `kind`.
 
     Raises:
-        ValueError: they are not.
+        ValueError: a key is missing or unknown.
     """
     names = {field.name for field in fields(kind)}
     if not isinstance(entry, dict):

@@ -47,8 +47,8 @@ class KernelCount:
         block: x, y, z.
         n_launches: how often it ran.
         duration_ns: total of all launches.
-        shortest_ns, longest_ns: shortest and longest launch; None where not known.
-        predecessors: kernels that ran right before it in its stream, most frequent first, without copies; None where not known.
+        shortest_ns, longest_ns: shortest and longest launch; None if unknown.
+        predecessors: kernels that ran right before it in its stream, most frequent first, without copies; None if unknown.
     """
 
     name: str
@@ -66,7 +66,7 @@ class KernelCount:
         return self.name, self.grid, self.block
 
     def with_launches_of(self, other: KernelCount) -> KernelCount:
-        """Return the launches of both together; they must be of the same kernel and shape."""
+        """Return the sum of both counts, which must be of the same kernel and shape."""
         ends = (self.shortest_ns, self.longest_ns, other.shortest_ns, other.longest_ns)
         known = [end for end in ends if end is not None]
         return replace(
@@ -88,7 +88,7 @@ class Counts:
     Attributes:
         kernels: one entry per kernel and launch shape, by descending total time.
         steps: the counted steps, as `--step` takes them; None for the whole run.
-        breakdown: what the GPU did meanwhile; None where not known.
+        breakdown: what the GPU did meanwhile; None if unknown.
         source: the tool that counted, a key of `PROFILERS`, or SUMMARY.
     """
 
@@ -127,12 +127,12 @@ def counts_path(report: Path) -> Path:
 def covering(counts: Counts, share_frac: float, *, once_each: bool = True) -> tuple[str, ...]:
     """Return functions whose kernels make up at least `share_frac` of the run's GPU time, with few launches to record.
 
-    ncu selects by function name, so that one kernel of a template brings in all its instantiations and shapes. Functions are
-    ranked by GPU time per launch to record. Then, from the lowest rank up, each one is dropped that the rest does not need to reach
+    ncu selects by function name, so selecting one instantiation of a template selects all its instantiations and shapes. Functions
+    are ranked by GPU time per launch to record. Then, from the lowest rank up, each function is dropped that is not needed to reach
     the share.
 
     Args:
-        counts: of the run.
+        counts: the counts of the run.
         share_frac: from 0 to 1.
         once_each: record each kernel and shape once, instead of every launch.
     """
@@ -162,7 +162,7 @@ def count_launches(timeline: Timeline, *, source: str) -> Counts:
     CUDA graphs that were traced as a whole count as one kernel with grid and block 0.
 
     Args:
-        timeline: of a run.
+        timeline: the timeline of a run.
         source: the tool that recorded it, a key of `PROFILERS`.
     """
     launches: dict[KernelKey, list[float]] = {}
@@ -178,7 +178,7 @@ def count_launches(timeline: Timeline, *, source: str) -> Counts:
 
 
 def together(counts: Iterable[Counts]) -> Counts:
-    """Return the counts of several processes added up; there is no breakdown of more than one."""
+    """Return the sum of the counts of several processes, without a breakdown if there is more than one."""
     all_counts = list(counts)
     if len(all_counts) == 1:
         return all_counts[0]
@@ -222,20 +222,20 @@ def counts_json(counts: Counts) -> bytes:
 
 
 def counts_beside(report: Path) -> Counts | None:
-    """Return the counts beside a report; None where there are none.
+    """Return the counts beside a report, or None.
 
     Raises:
-        CountsError: they cannot be read, or do not follow the schema.
+        CountsError: the counts cannot be read, or do not follow the schema.
     """
     path = counts_path(report)
-    return read_counts(path) if os.path.isfile(path) else None  # noqa: PTH113  Path.is_file raises for a name that is too long
+    return read_counts(path) if os.path.isfile(path) else None  # noqa: PTH113  Path.is_file raises if the name is too long
 
 
 def read_counts(path: Path) -> Counts:
     """Return the counts in a file.
 
     Raises:
-        CountsError: it cannot be read, or does not follow the schema.
+        CountsError: the file cannot be read, or does not follow the schema.
     """
     try:
         return read_document(path, _counts, schema=SCHEMA, what="launch counts", error=CountsError, hint=_HINT)
@@ -270,10 +270,10 @@ def _kernels(entries: Sequence[Mapping[str, Any]]) -> tuple[KernelCount, ...]:
 
 
 def _kernel(entry: Mapping[str, Any], place: int) -> KernelCount:
-    """Return the launches in an entry.
+    """Parse an entry.
 
     Raises:
-        ValueError: it is malformed; the message gives its place in the list.
+        ValueError: the entry is malformed; the message states its place in the list.
     """
     try:
         n_launches, duration_ns = int(entry["n_launches"]), float(entry["duration_ns"])
@@ -290,5 +290,5 @@ def _kernel(entry: Mapping[str, Any], place: int) -> KernelCount:
 
 
 def _is_time(duration_ns: float) -> bool:
-    """Return whether a GPU's clock can have measured a duration: 0, or at least a nanosecond."""
+    """Return whether a duration is possible: 0, or at least the nanosecond that a GPU's clock resolves."""
     return duration_ns == 0 or 1 <= duration_ns <= MOST_NS

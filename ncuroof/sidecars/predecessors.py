@@ -1,4 +1,4 @@
-"""Which kernels ran right before each kernel in its stream, from a timeline."""
+"""Find the kernels that ran right before each kernel in its stream, in a timeline."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Predecessor:
 
 
 def predecessors_of(timeline: Timeline) -> dict[KernelKey, tuple[Predecessor, ...]] | None:
-    """Return which kernels ran right before each kernel in its stream, not counting copies; None where streams are not known."""
+    """Return the kernels that ran right before each kernel in its stream, without copies; None if streams are unknown."""
     if any(activity.stream is None for activity in timeline.activities):
         return None
     found: dict[KernelKey, list[Predecessor]] = defaultdict(list)
@@ -51,7 +51,7 @@ def predecessors_of(timeline: Timeline) -> dict[KernelKey, tuple[Predecessor, ..
 
 
 def summed(*predecessors: Predecessor) -> tuple[Predecessor, ...]:
-    """Return each predecessor once, the most frequent first."""
+    """Sum the launches of equal predecessors; the most frequent come first."""
     counted: Counter[KernelKey] = Counter()
     for each in predecessors:
         counted[each.key] += each.n_launches

@@ -1,4 +1,4 @@
-"""Tests of kernels: a pytest fixture that profiles a function, and assertions on what its kernels reached.
+"""Test kernels: a pytest fixture that profiles a function, and assertions on the performance of its kernels.
 
     from ncuroof.testing import assert_kernel
 
@@ -6,7 +6,7 @@
         report = ncuroof_profile(rmsnorm, x, weight)
         assert assert_kernel(report, "rmsnorm").roof_frac >= 0.7
 
-Importing it loads nothing heavy: pytest imports it at every start.
+The import is cheap, because pytest imports the package at every start.
 """
 
 from ncuroof.testing.kernels import Kernel, Report, assert_kernel

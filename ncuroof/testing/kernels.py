@@ -1,4 +1,4 @@
-"""What a test asserts of a report: of one kernel by its name, or of the whole report by gates, as CI judges them."""
+"""Assertions on a report: on a kernel by its name, or on the whole report by gates, as CI judges them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Kernel:
     """The launches of a kernel in a report.
 
     Attributes:
-        name: short name of the one that takes longest.
-        n_launches: how many were recorded.
-        duration_ns: time of a launch on average; None where it was not collected.
-        verdict, limiter: of the launch that takes longest.
-        findings: ids of what ncuroof found in any of them, those of the longest launch first.
-        remark: what the first finding says, and where it is; "" without any.
-        known_roof_frac: `roof_frac`, None where it is not known.
+        name: short name of the longest launch.
+        n_launches: number of recorded launches.
+        duration_ns: mean time of a launch; None if it was not collected.
+        verdict, limiter: of the longest launch.
+        findings: ids of the findings of all launches, those of the longest launch first.
+        remark: text and place of the first finding; "" without findings.
+        known_roof_frac: `roof_frac`, or None if it is unknown.
     """
 
     name: str
@@ -45,14 +45,14 @@ class Kernel:
         """Roofline time over duration, summed over the launches.
 
         Raises:
-            AssertionError: it is not known, as counters were not collected.
+            AssertionError: it is unknown, because counters were not collected.
         """
         if self.known_roof_frac is None:
             raise AssertionError(f"roof_frac of {self.name} is not known: record with --level roofline or full")
         return self.known_roof_frac
 
     def __repr__(self) -> str:
-        """Return what pytest shows where an assertion fails."""
+        """Return what pytest shows if an assertion fails."""
         from ncuroof import formatting  # noqa: PLC0415
 
         reached = (
@@ -68,7 +68,7 @@ class Report:
     """A report that `ncuroof_profile` recorded, or one recorded earlier.
 
     Attributes:
-        path: its file.
+        path: path of its file.
         analysis: its analysis, as `ncuroof.read(path).analyse()`.
         is_recorded_now: whether it was recorded in this run of the tests.
     """
@@ -78,14 +78,14 @@ class Report:
     is_recorded_now: bool = False
 
     def kernel(self, pattern: str) -> Kernel:
-        """Return the launches whose name a regular expression matches anywhere; see `assert_kernel`."""
+        """Return the launches whose name matches a regular expression anywhere; see `assert_kernel`."""
         return assert_kernel(self, pattern)
 
     def check(self, *gates: str) -> None:
         """Check gates as `ncuroof compare` does (docs/compare.md), such as `kernel(rmsnorm).access.local_bytes==0`.
 
         Raises:
-            AssertionError: a gate does not hold; it says why.
+            AssertionError: a gate does not hold; the message says why.
             GateError: a gate is malformed, or needs a run before.
         """
         from ncuroof.comparison import compare, judge, parse_gate  # noqa: PLC0415
@@ -104,16 +104,16 @@ class Report:
 
 
 def assert_kernel(report: Report | Analysis | str | os.PathLike[str], pattern: str) -> Kernel:
-    """Return the launches of a kernel, and fail the test where the report has none.
+    """Return the launches of a kernel, and fail the test if the report has none.
 
     Args:
         report: what `ncuroof_profile` returned, an analysis, or the path of a report.
         pattern: regular expression that is found anywhere in the kernel's demangled name.
 
     Raises:
-        AssertionError: no launch has such a name.
+        AssertionError: no name matches `pattern`.
         SelectionError: `pattern` is not a regular expression.
-        ArgumentError: `report` is something else.
+        ArgumentError: `report` is not a report.
         NcuroofError: the report cannot be read.
     """
     __tracebackhide__ = True
@@ -149,7 +149,7 @@ def _analysis(report: Any) -> Analysis:
 
 
 def _kernel(found: Sequence[Mapping[str, Any]], analysis: Analysis) -> Kernel:
-    """Return the kernel of some launches."""
+    """Return the kernel that launches belong to."""
     from ncuroof.present.documents.kernels import kernel_entries  # noqa: PLC0415
     from ncuroof.present.sentences.source_lines import first_place  # noqa: PLC0415
 

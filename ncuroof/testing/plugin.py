@@ -1,6 +1,6 @@
-"""The pytest plugin: the fixture `ncuroof_profile` profiles a function where a GPU is, and replays a recorded report elsewhere.
+"""The pytest plugin: the fixture `ncuroof_profile` profiles a function if there is a GPU, and replays a recorded report if not.
 
-To record, ncu runs pytest once more with this test alone: in that process, one call of the function is the step to profile.
+To record, ncu runs pytest once more with only this test. In that process, one call of the function is the step to profile.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _FIXTURE, _MARKER = "ncuroof_profile", "ncuroof"
 _CALL, _REPORTS = "NCUROOF_PYTEST_CALL", "NCUROOF_PYTEST_REPORTS"
-"""Environment variables of the process that ncu runs: which call of the fixture to record, and where earlier ones are."""
+"""Environment variables of the process that ncu runs: the call of the fixture to record, and the folder of earlier reports."""
 
 _SUFFIXES = (".ncu-rep", ".ncu-repz")
 _NOT_IN_NAMES = re.compile(r"[^\w.=-]+")
@@ -65,11 +65,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 class Profiler:
-    """Profiles a function: what the fixture `ncuroof_profile` is.
+    """Profiles a function; the value of the fixture `ncuroof_profile`.
 
     Args:
         item: the test.
-        folder: where reports go before they are kept, if they are: one folder for all calls.
+        folder: folder of new reports, before they are kept; the same for all calls.
     """
 
     def __init__(self, item: pytest.Item, folder: Callable[[], Path]) -> None:
@@ -84,7 +84,7 @@ class Profiler:
     def __call__(self, function: Callable[..., object], *args: Any, **kwargs: Any) -> Report:
         """Return the report of one call of `function` with these arguments, after `warmups` calls that are not recorded.
 
-        Where neither a GPU nor a recorded report is, the test is skipped. Where a report is replayed, `function` is not called.
+        If there is neither a GPU nor a recorded report, the test is skipped. If a report is replayed, `function` is not called.
         """
         self._n_calls += 1
         recorded = os.environ.get(_CALL)
@@ -102,7 +102,7 @@ class Profiler:
 
     @property
     def _n_warmups(self) -> int:
-        """The calls before the one that is recorded: at least one, after which nothing of the test's set-up runs any more."""
+        """The number of calls before the recorded one: at least one, so that nothing of the test's set-up is recorded."""
         return max(int(self._asked.get("warmups", 1)), 1)
 
     @property
@@ -121,7 +121,7 @@ class Profiler:
         return beside / str(self._item.config.getini("ncuroof_reports")) / self._name
 
     def _keep(self, report: Path) -> Path:
-        """Move a report to its place beside the test, where it replaces an earlier one, and return that."""
+        """Move a report to its place beside the test, where it replaces an earlier one, and return its path."""
         kept = self._kept if self._kept.suffix in _SUFFIXES else self._kept.with_name(self._kept.name + report.suffix)
         kept.parent.mkdir(parents=True, exist_ok=True)
         for earlier in filter(None, (found_report(self._kept),)):
@@ -129,7 +129,7 @@ class Profiler:
         return Path(shutil.copy(report, kept))
 
     def _record(self) -> Path:
-        """Record this call, and return the report's path; fails the test with what ncuroof said where that is impossible."""
+        """Record this call, and return the report's path. If that is impossible, fail the test with ncuroof's message."""
         path = self._folder() / f"{self._name}{_SUFFIXES[0]}"
         config, level = self._item.config, str(self._asked.get("level", "roofline"))
         of_pytest = ("-n", "0") if config.pluginmanager.hasplugin("xdist") else ()
@@ -168,7 +168,7 @@ def ncuroof_profile(request: pytest.FixtureRequest, tmp_path_factory: pytest.Tem
 
 
 def _can_record() -> bool:
-    """Return whether ncu and a GPU are here."""
+    """Return whether this machine has ncu and a GPU."""
     from ncuroof.errors import NcuNotFoundError  # noqa: PLC0415
     from ncuroof.ncu.machine import RECORDS_HERE, find_gpus, find_ncu  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""The context manager that sees every operator PyTorch dispatches, and counts it by name and shapes.
+"""Count every operator that PyTorch dispatches, by name and shapes, in a context manager.
 
 Attention of meta tensors is dispatched as the fused kernel that a GPU runs.
 """
@@ -48,7 +48,7 @@ class _Call:
 
 
 class _AutocastWatch(TorchFunctionMode):  # type: ignore[misc]  # PyTorch is not type-checked: it may be absent
-    """Notes whether autocast for GPUs is on when a function is called: the operators below no longer see it."""
+    """Notes whether autocast for GPUs is on when a function is called, which dispatched operators can no longer see."""
 
     is_on = False
 
@@ -242,7 +242,7 @@ class FusedAttention(TorchFunctionMode):  # type: ignore[misc]  # PyTorch is not
     """Redirects `scaled_dot_product_attention` of meta tensors to the operator that PyTorch chooses on CUDA.
 
     On the meta device PyTorch decomposes the function into products and a softmax that no GPU would run. Calls without a mask go to
-    FlashAttention; those with a mask go to the memory-efficient kernel, which alone of the two takes masks.
+    FlashAttention; those with a mask go to the memory-efficient kernel, because FlashAttention does not accept masks.
     """
 
     def __torch_function__(
@@ -252,17 +252,17 @@ class FusedAttention(TorchFunctionMode):  # type: ignore[misc]  # PyTorch is not
         given = dict(kwargs or {})
         if func is torch.nn.functional.multi_head_attention_forward:
             # This mode is disabled within the call, whose body looks up attention in torch.nn.functional.
-            with mock.patch.object(torch.nn.functional, "scaled_dot_product_attention", _of_meta_or_as_it_is):
+            with mock.patch.object(torch.nn.functional, "scaled_dot_product_attention", _attention_for_meta_tensors):
                 return func(*args, **given)
         if func is torch.nn.functional.scaled_dot_product_attention:
-            return _of_meta_or_as_it_is(*args, **given)
+            return _attention_for_meta_tensors(*args, **given)
         return func(*args, **given)
 
 
 _AS_IT_IS = torch.nn.functional.scaled_dot_product_attention
 
 
-def _of_meta_or_as_it_is(*args: Any, **given: Any) -> Any:
+def _attention_for_meta_tensors(*args: Any, **given: Any) -> Any:
     query = args[0] if args else given["query"]
     if query.device.type == "meta" and query.dim() == 4:
         return _fused(*args, **given)

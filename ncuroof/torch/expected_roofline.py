@@ -81,7 +81,7 @@ class ExpectedRoofline:
         intensity is the known work over the bytes of all calls. With such calls, work, time and intensity are lower bounds, and
         null if they would be 0. Shares are of the total known time.
         """
-        return self._by("operator")
+        return self._grouped_by("operator")
 
     def by_module(self, depth: int | None = None) -> pl.DataFrame:
         """Return one row per module, with the columns of `by_operator`, the longest first.
@@ -90,7 +90,7 @@ class ExpectedRoofline:
             depth: number of leading names of a module's path to group by, 1 for the whole network; default: innermost modules.
         """
         module = pl.col("module") if depth is None else pl.col("module").str.split(".").list.head(depth).list.join(".")
-        return self._by(module.alias("module"))
+        return self._grouped_by(module.alias("module"))
 
     def svg(self, title: str = "expected, at best") -> str:
         """Return the roofline chart as SVG: a mark per operator and shapes, except calls without work or time."""
@@ -112,7 +112,7 @@ class ExpectedRoofline:
             bandwidth_bytes_per_s=self.machine.bandwidth_bytes_per_s["dram"],
         )
 
-    def _by(self, key: str | pl.Expr) -> pl.DataFrame:
+    def _grouped_by(self, key: str | pl.Expr) -> pl.DataFrame:
         moved = (pl.col("read_bytes") + pl.col("written_bytes")).sum()
         memory_ns = pl.col("least_ns").filter(pl.col("bound") == "memory").sum()
         sums = self.calls.group_by(key, maintain_order=True).agg(
@@ -163,7 +163,7 @@ class ExpectedRoofline:
 
 
 def _lower_bound(name: str) -> pl.Expr:
-    """Return the sum of the known values; null if some are unknown and the others sum to 0: a lower bound of 0 says nothing."""
+    """Return the sum of the known values; null if some are unknown and the others sum to 0: a lower bound of 0 is useless."""
     values = pl.col(name)
     return pl.when(values.is_not_null().all() | (values.sum() > 0)).then(values.sum()).alias(name)
 
@@ -173,7 +173,7 @@ def _at_least(amount: str, what: str) -> str:
 
 
 def against(
-    table: pl.DataFrame, operations: Sequence[Operation], gpu: Machine | str, remarks: tuple[str, ...] = ()
+    table: pl.DataFrame, operations: Sequence[Operation], gpu: Machine | str, remarks: tuple[str, ...]
 ) -> ExpectedRoofline:
     """Return the calls of a network at their roofline times on a machine.
 

@@ -1,4 +1,4 @@
-"""What a run would take on another GPU, or after a change that nobody has written yet."""
+"""Estimate the time of a run on a different GPU, or after a change that nobody has written yet."""
 
 from ncuroof.whatif.changes import Change, change, concerned, parse_change, parse_changes
 from ncuroof.whatif.fusion import against_order, fuse, parse_fusion

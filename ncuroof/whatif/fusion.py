@@ -1,4 +1,4 @@
-"""Two kernels as one: what the second reads of what the first wrote need not move."""
+"""Fuse two kernels into one: what the second reads of what the first wrote need not move."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _JOINER = " + "
 
 
 def parse_fusion(text: str, busy: pl.DataFrame) -> tuple[str, str]:
-    """Return the two short names that a text joins by a comma; names may hold commas themselves.
+    """Parse two short names, separated by a comma. A name may contain commas.
 
     Raises:
-        WhatIfError: no comma has a kernel's name on either side.
+        WhatIfError: no comma in the text separates two names of kernels.
     """
     names = set(busy["short_name"].drop_nulls())
     parts = text.split(",")
@@ -33,23 +33,23 @@ def parse_fusion(text: str, busy: pl.DataFrame) -> tuple[str, str]:
 
 
 def fuse(busy: pl.DataFrame, first: str, second: str) -> pl.DataFrame:
-    """Return the launches with the n-th one of a kernel and the n-th one of another as parts of a single launch.
+    """Return the launches after fusing the n-th launch of one kernel with the n-th launch of a second kernel.
 
-    Of a kernel and itself, each second launch becomes a part of the one before. Both need what they needed, less what the
-    intermediate costs: the smaller of the bytes that the first wrote to DRAM and the second read from it, saved twice, at the time
-    per byte of each in DRAM, and in L2, through which they passed.
+    A kernel fused with itself fuses every second launch with the one before it. The two parts need the same resources as before,
+    without the intermediate result. Its size is the smaller of the bytes that the first part wrote to DRAM and those that the
+    second part read. It is saved twice, once as a write and once as a read, at each part's own time per byte, in DRAM and in L2.
 
     Args:
         busy: BUSY_TIMES in the order of the run.
         first: short name of the kernel that writes the intermediate.
-        second: short name of the one that reads it.
+        second: short name of the kernel that reads the intermediate.
 
     Returns:
-        BUSY_TIMES with the same rows; parts share a `fused_id`, that of the first.
+        BUSY_TIMES with the same rows; both parts have the `fused_id` of the first.
 
     Raises:
-        WhatIfError: there is no such kernel, they are one already, of different GPUs or not launched equally often.
-        SchemaError: a column is absent or has another type.
+        WhatIfError: a kernel does not exist, or the two are fused already, ran on different GPUs, or were not launched equally
+        often. SchemaError: a column is absent or has another type.
     """
     check(busy, BUSY_TIMES, table="BUSY_TIMES")
     before, after = _writers_and_readers(busy, first, second)
@@ -59,10 +59,10 @@ def fuse(busy: pl.DataFrame, first: str, second: str) -> pl.DataFrame:
     read, written = "dram_read_bytes_after", "dram_write_bytes"
     parts = pl.concat(
         [
-            pairs.select("id", *_less(""), pl.col(written) - pl.col("saved")),
+            pairs.select("id", *_without_saved_bytes(""), pl.col(written) - pl.col("saved")),
             pairs.select(
                 pl.col("id_after").alias("id"),
-                *_less("_after"),
+                *_without_saved_bytes("_after"),
                 (pl.col(read) - pl.col("saved")).alias("dram_read_bytes"),
             ),
         ],
@@ -73,12 +73,12 @@ def fuse(busy: pl.DataFrame, first: str, second: str) -> pl.DataFrame:
 
 
 def against_order(busy: pl.DataFrame, first: str, second: str) -> list[str]:
-    """Return a remark if launches of the writer come after those of the reader that they are fused with; empty if none do.
+    """Return a remark if launches of the writer come after the launches of the reader that they are fused with.
 
     Args:
         busy: BUSY_TIMES in the order of the run.
         first: short name of the kernel that writes the intermediate.
-        second: short name of the one that reads it; launched equally often.
+        second: short name of the kernel that reads it, launched equally often.
     """
     before, after = (rows["id"] for rows in _writers_and_readers(busy, first, second))
     n_late = int((before > after).sum())
@@ -93,14 +93,14 @@ def against_order(busy: pl.DataFrame, first: str, second: str) -> list[str]:
 
 
 def launches(busy: pl.DataFrame) -> pl.DataFrame:
-    """Return what is known of each launch: parts of a fused one as one, which is bound as the longest of them was.
+    """Return one row per launch. The parts of a fused launch are one row, with the verdict of the longest part.
 
     Args:
         busy: BUSY_TIMES after all changes and fusions.
 
     Returns:
-        `id`, `name`, `short_name`, `verdict`, `limiter`, `duration_ns`, `n_represented`, `weight`, `recorded_ridge_ratio`, which is
-        null for a fused one; a row per launch.
+        `id`, `name`, `short_name`, `verdict`, `limiter`, `duration_ns`, `n_represented`, `weight`, and `recorded_ridge_ratio`,
+        which is null for a fused launch.
     """
     is_part = pl.col("fused_id").is_duplicated()
     at_longest = pl.col("duration_ns").fill_null(-1.0).arg_max()
@@ -112,32 +112,32 @@ def launches(busy: pl.DataFrame) -> pl.DataFrame:
             *(pl.col(name).get(at_longest) for name in ("verdict", "limiter")),
             pl.when(pl.col("duration_ns").null_count() == 0).then(pl.col("duration_ns").sum()),
             pl.col("n_represented").max(),
-            _weight_of_all("duration_ns").alias("weight"),
+            _joint_weight("duration_ns").alias("weight"),
             pl.lit(None, pl.Float64).alias("recorded_ridge_ratio"),
         )
     )
     return pl.concat([busy.filter(~is_part).select(fused.columns), fused]).sort("id")
 
 
-def summed(projected: pl.DataFrame) -> pl.DataFrame:
-    """Return the parts of fused launches as one: they run one after the other.
+def with_parts_summed(projected: pl.DataFrame) -> pl.DataFrame:
+    """Return one row per launch. The parts of a fused launch are expected to run one after the other, so their times add up.
 
-    At the least, one runs while the other does: the resource that both together need longest, at the share that the two reached of
-    their busiest ones. A part that stands for more launches than the other counts for as many more.
+    The least time assumes that the parts overlap fully: the time of the resource that both together need longest, over the share of
+    their time for which their busiest resources were busy. A part that stands for more launches than the other part counts more.
 
     Args:
-        projected: BUSY_TIMES on a target with the columns of PROJECTION but `target`, the recorded time in `recorded_ns`, and in
-            `needed.*` and `at_least.*` the time for which each resource is needed there, as expected and at least, in ns.
+        projected: BUSY_TIMES on a target, with the columns of PROJECTION except `target`; `recorded_ns` is the recorded time, and
+            `needed.*` and `at_least.*` are the expected and least times, in ns, for which each resource is needed on the target.
 
     Returns:
-        The columns of PROJECTION but `target`; a row per launch.
+        The columns of PROJECTION except `target`.
     """
     columns = [name for name in PROJECTION if name != "target"]
     is_part = pl.col("fused_id").is_duplicated()
     parts = projected.filter(is_part)
     if parts.is_empty():
         return projected.select(columns)
-    counts_for = pl.col("weight") / _weight_of_all("recorded_ns").over("fused_id")
+    counts_for = pl.col("weight") / _joint_weight("recorded_ns").over("fused_id")
     times = pl.col("duration_ns", "least_ns", "most_ns", "recorded_ns", "reached_ns", r"^(needed|at_least)\..*$")
     needed = {kind: {name: pl.col(f"{kind}.{name}") for name in RESOURCES} for kind in ("needed", "at_least")}
     fused = (
@@ -166,14 +166,14 @@ def summed(projected: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([projected.filter(~is_part).select(columns), fused.with_columns(known).select(columns)]).sort("id")
 
 
-def _weight_of_all(recorded: str) -> pl.Expr:
-    """Return what the time of all parts is multiplied by in sums: as much as that of each by its own."""
+def _joint_weight(recorded: str) -> pl.Expr:
+    """Return the weight of a fused launch in sums, which gives the same sum as the weights of its parts."""
     weighted = (pl.col("weight") * pl.col(recorded)).sum() / pl.col(recorded).sum()
     return pl.when(pl.col(recorded).sum() > 0).then(weighted).otherwise(pl.col("weight").first())
 
 
-def _less(suffix: str) -> list[pl.Expr]:
-    """Return the DRAM and L2 times of one of the two without the bytes that need not move, at its own time per byte of each."""
+def _without_saved_bytes(suffix: str) -> list[pl.Expr]:
+    """Return the DRAM and L2 times of a part without the saved bytes, at its own time per byte."""
     moved = pl.col(f"dram_read_bytes{suffix}") + pl.col(f"dram_write_bytes{suffix}")
     of_l2 = moved * pl.col(f"busy.l2_as_dram{suffix}") / pl.col(f"busy.dram{suffix}")
     bytes_by_time = {"busy.dram": moved, **dict.fromkeys(("busy.l2", "busy.l2_whole", "busy.l2_as_dram"), of_l2)}
@@ -185,7 +185,7 @@ def _less(suffix: str) -> list[pl.Expr]:
 
 
 def _writers_and_readers(busy: pl.DataFrame, first: str, second: str) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Return the launches of the two kernels; of one that is fused with itself, each first and each second one."""
+    """Return the launches of the two kernels; for a kernel fused with itself, its odd and its even launches."""
     writers, readers = (busy.filter(pl.col("short_name") == name) for name in (first, second))
     return (writers.gather_every(2), writers.gather_every(2, offset=1)) if first == second else (writers, readers)
 

@@ -1,4 +1,4 @@
-"""Peaks of one GPU over those of another: what a busy time is multiplied with to be the time there."""
+"""Ratios of the peaks of two GPUs: the factors that turn busy times on one GPU into busy times on the other."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ RATIOS = pl.Schema(
         "ratio.dominant": pl.Float64(),  # of the dominant precision
         "ratio.clock": pl.Float64(),  # of boost clocks
         "sm_count_there": pl.Float64(),  # null for the same GPU
-        "is_l2_assumed": pl.Boolean(),  # whether L2 is taken to grow with SMs and clock, for want of documents
-        "is_other_generation": pl.Boolean(),  # whether wgmma ran here and does not run there
-        **{f"clock.{name}": pl.Float64() for name in (*ARITHMETIC, "dominant")},  # of clocks behind the peaks
-        "is_l2_clock_own": pl.Boolean(),  # whether L2 keeps its clock at another one of the SMs, as far as data sheets tell
+        "is_l2_assumed": pl.Boolean(),  # whether L2 is assumed to grow with SMs and clock, because no document states it
+        "is_other_generation": pl.Boolean(),  # whether wgmma ran here, but does not exist on the target
+        **{f"clock.{name}": pl.Float64() for name in (*ARITHMETIC, "dominant")},  # of the clocks that the peaks hold at
+        "is_l2_clock_own": pl.Boolean(),  # whether the clock of L2 does not follow the SM clock, according to data sheets
         "tensor_lack": pl.String(),  # what is missing for the ratio of tensor peaks, in words
     }
 )
-"""One row per device and types that occur together: peak here over peak there; null where one is not known."""
+"""One row per device and combination of types: peak of the recording GPU over peak of the target; null if one is unknown."""
 
 _SAME = "same"
 _TENSOR = "tensor"
 _TENSOR_OF_UNKNOWN_TYPE = "tensor_fp16"
-"""What tensor work of a type that was not recorded is taken to be: not all data sheets state it (GB10, Thor, Orin)."""
+"""Assumed type of tensor work whose type was not recorded. Some data sheets do not state its peak (GB10, Thor, Orin)."""
 _CLOCK = re.compile(r"^(?P<gpu>.+?)(?:@\s*(?P<clock>\d+(?:\.\d+)?)\s*(?P<unit>[MG])Hz)?$", re.IGNORECASE)
 
 Profiles = Mapping[int, "GpuProfile | None"]
@@ -45,10 +45,10 @@ Profiles = Mapping[int, "GpuProfile | None"]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where to project to.
+    """A GPU, and perhaps an SM clock, to project to.
 
     Attributes:
-        profile: of the GPU; None for the one that each launch was recorded on.
+        profile: data sheet of the GPU; None for the GPU that each launch was recorded on.
         sm_clock_hz: SM clock there; None for the same share of the boost clock as when recorded.
     """
 
@@ -57,18 +57,18 @@ class Target:
 
     @property
     def label(self) -> str:
-        """What to call it: "h100-sxm", "h100-sxm@1500MHz", "same"."""
+        """Its name: "h100-sxm", "h100-sxm@1500MHz", "same"."""
         name = _SAME if self.profile is None else self.profile.id
         return name if self.sm_clock_hz is None else f"{name}@{self.sm_clock_hz / 1e6:g}MHz"
 
 
 def parse_target(text: str) -> Target:
-    """Return the target that a text names: a GPU, or "same", and perhaps an SM clock: "h100-sxm", "same@1.98GHz".
+    """Parse a target: a GPU, or "same", and perhaps an SM clock: "h100-sxm", "same@1.98GHz".
 
     Raises:
-        ArgumentError: it is no text.
-        UnknownNameError: there is no such GPU, or several.
-        WhatIfError: the clock is none.
+        ArgumentError: `text` is not a string.
+        UnknownNameError: no GPU has the name, or several do.
+        WhatIfError: the clock is invalid.
     """
     if not isinstance(text, str):
         raise ArgumentError(
@@ -85,19 +85,19 @@ def parse_target(text: str) -> Target:
 
 
 def parse_targets(texts: Sequence[str]) -> list[Target]:
-    """Return the targets that texts name, each once; the same GPU where there is no text.
+    """Parse targets, each once; the same GPU if there are no texts.
 
     Raises:
-        ArgumentError: one of them is no text.
-        UnknownNameError: there is no such GPU, or several.
-        WhatIfError: a clock is none.
+        ArgumentError: a text is not a string.
+        UnknownNameError: no GPU has the name, or several do.
+        WhatIfError: a clock is invalid.
     """
     found = [parse_target(text) for text in texts or (_SAME,)]
     return list({each.label: each for each in found}.values())
 
 
 def above_boost(targets: Sequence[Target], profiles: Profiles) -> list[str]:
-    """Return a remark for each target whose clock is above the boost clock of its GPU, or of one that recorded for the same."""
+    """Return a remark for each target whose clock exceeds the boost clock of its GPU."""
     found = []
     for target in targets:
         gpus = profiles.values() if target.profile is None else (target.profile,)
@@ -111,12 +111,12 @@ def above_boost(targets: Sequence[Target], profiles: Profiles) -> list[str]:
 
 
 def peak_ratios(busy: pl.DataFrame, profiles: Profiles, there: GpuProfile | None) -> pl.DataFrame:
-    """Return RATIOS from the GPUs that the launches were recorded on to another one.
+    """Return RATIOS from the GPUs that the launches were recorded on to a target.
 
     Args:
         busy: BUSY_TIMES.
-        profiles: data sheet by device of the report; None where none fits.
-        there: data sheet of the other one; None for the same GPU.
+        profiles: data sheet by device of the report; None for a GPU without one.
+        there: data sheet of the target; None for the same GPU.
 
     Raises:
         SchemaError: a column is absent or has another type.
@@ -133,10 +133,10 @@ def peak_ratios(busy: pl.DataFrame, profiles: Profiles, there: GpuProfile | None
 
 
 def recorded_dram(kernels: pl.DataFrame) -> dict[int, float]:
-    """Return the DRAM bandwidth of each device in byte/s by its driver: two transfers per memory clock over the bus width.
+    """Return the DRAM bandwidth of each device, in byte/s, as its driver reports it: two transfers per memory clock and bus width.
 
-    Data sheets state the same. Counters have the clock of the moment: less than that by some per cent on GeForce cards, and by up
-    to a tenth in short launches.
+    Data sheets state the same value. Counters report the clock during the launch, which is lower: by a few percent on GeForce
+    cards, and by up to a tenth in short launches.
 
     Args:
         kernels: one row per launch, as `Analysis.kernels`.
@@ -147,12 +147,12 @@ def recorded_dram(kernels: pl.DataFrame) -> dict[int, float]:
 
 
 def with_recorded_dram(profiles: Profiles, recorded: Mapping[int, float | None]) -> dict[int, GpuProfile | None]:
-    """Return the data sheets with the DRAM bandwidth that the GPUs have: under one name cards are sold with several memories.
+    """Return the data sheets with the recorded DRAM bandwidths, because cards of one name are sold with different memories.
 
-    A data sheet that leaves the width of the bus open, since drivers disagree about it, keeps its own.
+    A data sheet without a bus width keeps its bandwidth, because drivers disagree about that width.
 
     Args:
-        profiles: data sheet by device of the report; None where none fits.
+        profiles: data sheet by device of the report; None for a GPU without one.
         recorded: byte/s by device (`recorded_dram`).
     """
     found = dict(profiles)
@@ -169,12 +169,12 @@ def _with_dram(profile: GpuProfile, bytes_per_s: float) -> GpuProfile:
 
 
 def profile_of_whole(here: GpuProfile | None, sm_count: float | None, there: GpuProfile | None) -> GpuProfile | None:
-    """Return the data sheet to project from; None for a part of a GPU (MIG), whose peaks no data sheet states.
+    """Return the data sheet to project from; None for a part of a GPU (MIG), which has no data sheet.
 
     Args:
         here: data sheet of the GPU that recorded, if there is one.
-        sm_count: SMs that a launch could use; None where not known.
-        there: the other GPU's; None for the same, where peaks compare all the same.
+        sm_count: SMs that a launch could use; None if unknown.
+        there: data sheet of the target; None for the same GPU, where the peaks need not be known.
     """
     is_part = here is not None and sm_count is not None and sm_count < here.sm_count
     return None if is_part and there is not None else here
@@ -183,11 +183,11 @@ def profile_of_whole(here: GpuProfile | None, sm_count: float | None, there: Gpu
 def ratios(
     here: GpuProfile | None, there: GpuProfile | None, tensor: str | None, to_tensor: str | None, dominant: str | None
 ) -> tuple[float | None, ...]:
-    """Return the columns of RATIOS behind its keys.
+    """Return the first columns of RATIOS after its keys.
 
     Args:
         here: data sheet of the GPU that recorded, if there is one.
-        there: of the other one; None for the same GPU.
+        there: data sheet of the target; None for the same GPU.
         tensor: tensor type whose work takes longest.
         to_tensor: the same after a change.
         dominant: precision whose work takes longest.
@@ -200,7 +200,7 @@ def ratios(
     elif here is None:
         by_resource, clock = dict.fromkeys(RESOURCES), None
     else:
-        is_same = here.id == there.id  # whichever memory the recorded card has
+        is_same = here.id == there.id  # even if the recorded card has a different memory
         by_resource = {name: 1.0 if is_same else _ratio(name, here, there) for name in RESOURCES}
         by_resource[_TENSOR] = _flop_ratio(here, there, tensor, to_tensor)
         clock = here.sm_boost_clock_hz / there.sm_boost_clock_hz
@@ -212,7 +212,7 @@ def ratios(
 def _clock_ratios(
     here: GpuProfile | None, there: GpuProfile | None, tensor: str | None, to_tensor: str | None, dominant: str | None
 ) -> list[float | None]:
-    """Return by how much the clock behind each arithmetic peak differs; None where a data sheet does not tell."""
+    """Return the ratio of the clocks that each arithmetic peak holds at; None if a data sheet does not state it."""
     if here is None or there is None:
         return [None] * (len(ARITHMETIC) + 1)
     types: dict[str, tuple[str | None, str | None]] = {name: (name, name) for name in ARITHMETIC}
@@ -227,12 +227,12 @@ def _clock_ratios(
 
 
 def _resource(precision: str | None) -> str:
-    """Return the resource that work of a precision takes; "" for none."""
+    """Return the resource that work of a precision needs; "" without a precision."""
     return _TENSOR if (precision or "").startswith(_TENSOR) else precision or ""
 
 
 def _stated(profile: GpuProfile, precision: str | None) -> str:
-    """Return the key of a precision in a data sheet; None is tensor work of a type that was not recorded."""
+    """Return the key of a precision in a data sheet; None stands for tensor work of an unknown type."""
     return profile.stated_precision(precision or _TENSOR_OF_UNKNOWN_TYPE)
 
 
@@ -249,9 +249,8 @@ def _ratio(resource: str, here: GpuProfile, there: GpuProfile) -> float | None:
     if resource in ("dram", "l2"):
         was, becomes = (profile.bandwidth_bytes_per_s.get(resource) for profile in (here, there))
         ratio = _quotient(was, becomes)
-        return (
-            of_sms if resource == "l2" and ratio is None else ratio
-        )  # few documents state L2's; it grows with the chip
+        # Few documents state the bandwidth of L2, which grows with the chip.
+        return of_sms if resource == "l2" and ratio is None else ratio
     if resource == "fp16" and "fp16" not in (here.peak_flop_per_s.keys() & there.peak_flop_per_s.keys()):
         return _flop_ratio(here, there, "fp32", "fp32")
     return _flop_ratio(here, there, resource, resource)
@@ -265,12 +264,12 @@ def _is_l2_assumed(here: GpuProfile | None, there: GpuProfile | None) -> bool:
 
 
 def _is_l2_clock_own(there: GpuProfile | None) -> bool:
-    """Return whether the data sheet of the GPU states a clock of L2, which then does not follow the SM clock."""
+    """Return whether the data sheet of a GPU states an L2 clock, so that this clock does not follow the SM clock."""
     return there is not None and there.l2_clock_hz is not None
 
 
 def _is_other_generation(here: GpuProfile | None, there: GpuProfile | None) -> bool:
-    """Return whether tensor instructions whose reads of shared memory were counted do not run there: wgmma is of 9.0 alone.
+    """Return whether the target lacks the recorded tensor instructions: wgmma, which reads shared memory, exists only on 9.0.
 
     Source: PTX ISA, "Target ISA notes" of wgmma.mma_async.
     """
@@ -286,7 +285,7 @@ def _flop_ratio(here: GpuProfile, there: GpuProfile, before: str | None, after: 
 def _tensor_lack(
     here: GpuProfile | None, there: GpuProfile | None, before: str | None, after: str | None
 ) -> str | None:
-    """Return which tensor peak a data sheet does not state, in words; None where both do, or there is no data sheet."""
+    """Return which tensor peak a data sheet does not state, in words; None if both do, or if there is no data sheet."""
     for profile, precision in ((here, before), (there, after)):
         if profile is None:
             return None

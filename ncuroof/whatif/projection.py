@@ -1,29 +1,32 @@
-"""Launches under other roofs: what they would take, between two hypotheses, and which of them cross the ridge.
+"""Project launches to a target GPU: their time there, within a range, and whether they cross the ridge.
 
-A kernel needs each resource for a while (BUSY_TIMES) and takes longer than the longest of these times, because it waits besides. On
-another GPU each time scales with that GPU's peak. What becomes of the waiting is not known, hence two hypotheses:
+A kernel needs each resource for some time (BUSY_TIMES). It takes longer than the longest of these times, because it also waits. On
+the target, each time scales with the ratio of the peaks. How the waits scale is unknown, so there are two hypotheses:
 
-    efficiency kept   it shrinks with the rest: the kernel reaches the same fraction of its limiting roof
-    latency kept      it lasts as long for each wave of blocks, in cycles of the SM clock, whatever the resources do
+    efficiency kept   waits scale with the rest: the kernel reaches the same fraction of its limiting roof
+    latency kept      waits take the same number of SM cycles per wave of blocks, independent of the resources
 
-The first is expected of kernels that are bound by a resource, the second of those bound by latency or overhead. A kernel that asks
-for more than a GPU allows a launch does not run there.
+The first is expected for kernels that are bound by a resource, the second for those bound by latency or overhead. A kernel that
+needs more than the target allows a launch does not run there.
 
-Tensor instructions that read their operands from shared memory themselves are of one generation: wgmma runs on 9.0 alone. On
-another one another kernel runs, whose instructions read as that generation does. Expected is that this keeps up with the tensor
-cores, as chips are built to: tcgen05 of 128 × 256 × 16 reads 12 KiB in its 128 cycles, 96 of 128 byte each, where wgmma of
-64 × 64 × 16 reads all 128. The longer end takes shared memory to be read as it was, at the rate of SMs and clock.
+Tensor instructions that read their operands directly from shared memory exist in one generation only: wgmma runs only on 9.0. A
+target of a different generation runs a different kernel, with the instructions of that generation. Their reads are expected to keep
+up with the tensor cores, as chips are designed to: tcgen05 of 128 × 256 × 16 reads 12 KiB in its 128 cycles, 96 of the possible 128
+bytes per cycle, whereas wgmma of 64 × 64 × 16 reads all 128. The upper end of the range assumes that shared memory is read as
+recorded, at a rate that scales with SMs and clock.
 
-What L2 needs there rests on hypotheses of its own, all of which the range holds. Few documents state the bandwidth of L2. Where
-none does, it is taken to grow with SMs and clock, but to be no slower than the DRAM that it feeds, and L2 can become the limit by
-that assumption alone. The least then rests on another one: L2 is no limit where it was none, and grows with DRAM where it was.
+The time of L2 depends on further hypotheses, and the range covers all of them:
 
-L2 has stages that no counter names. On compute capability 9.0 they are its busiest wherever a kernel streams from DRAM, and their
-time did not go with the slices between an H100 and an H200. Expected is that the busiest named stage is what L2 needs. What follows
-where L2 as a whole grows with its bandwidth is a hypothesis besides, with waits of its own.
+Few documents state the bandwidth of L2. If one is missing, the bandwidth is assumed to grow with SMs and clock, and to be at least
+as fast as the DRAM that it feeds. So L2 can become the limit only because of the assumption. The lower end of the range therefore
+assumes that L2 is not a limit unless it was one before, and that it grows with DRAM if it was.
 
-L2 has a clock of its own, which follows that of the SMs on some chips (recorded on GeForce of 8.6 and 8.9) and not on others
-(GH100). Expected is what the data sheets say, and that it follows where they say nothing; least and most hold both.
+L2 has stages without counters. On compute capability 9.0 they are the busiest stages of every kernel that streams from DRAM, and
+their time did not scale with the number of slices between an H100 and an H200. The expected time uses the busiest stage that has a
+counter. A further hypothesis scales the time of L2 as a whole with its bandwidth; its waits differ accordingly.
+
+L2 has its own clock, which follows the SM clock on some chips (recorded on GeForce cards of 8.6 and 8.9), but not on others
+(GH100). The expected time uses what the data sheet says, or a following clock if it says nothing. The range covers both.
 """
 
 from __future__ import annotations
@@ -39,13 +42,13 @@ from ncuroof.metrics import largest
 from ncuroof.resources import profile_file
 from ncuroof.roofline import GpuProfile
 from ncuroof.tables import check, conform
-from ncuroof.whatif.fusion import summed
+from ncuroof.whatif.fusion import with_parts_summed
 from ncuroof.whatif.peak_ratios import KEYS, Profiles, Target, peak_ratios
 from ncuroof.whatif.schemas import BUSY_TIMES, PROJECTION
 from ncuroof.whatif.unit_times import ARITHMETIC, PER_SM, RESOURCES, sm_share
 
 WAITING = (Verdict.LATENCY.value, Verdict.OVERHEAD.value, Verdict.UNKNOWN.value)
-"""Verdicts of kernels that are expected to keep their waits rather than their efficiency."""
+"""Verdicts of kernels that are expected to keep their latency rather than their efficiency."""
 
 _KIB = 1024
 
@@ -53,7 +56,7 @@ _BY_WHOLE_L2 = "reached_by_whole_l2_frac"
 
 _L1 = "l1"
 _AT_SM_CLOCK = ("sm", _L1, "l2_slice")
-"""Resources at the SM clock whose peaks hold at the SM boost clock."""
+"""Resources that run at the SM clock, and whose peaks hold at the SM boost clock."""
 
 L2 = "l2"
 _WAS_LIMIT = pl.col("limiter") == L2
@@ -61,31 +64,31 @@ _WAS_WHOLE_LIMIT = _WAS_LIMIT | (pl.col("reached_by_whole_l2_frac") > pl.col("re
 
 
 def project(busy: pl.DataFrame, profiles: Profiles, targets: Sequence[Target]) -> pl.DataFrame:
-    """Return what each launch would take on each GPU.
+    """Return the estimated time of each launch on each target.
 
-    Peaks are those of `profiles` and of the targets' data sheets. The SM clock is the target's, else taken to be the same share of
-    the boost clock as when recorded. Traffic, hit rates and instructions are taken to stay what they are.
+    Peaks are those of `profiles` and of the targets' data sheets. The SM clock is the target's; without one, it is assumed to be
+    the same share of the boost clock as recorded. Traffic, hit rates and instructions are assumed not to change.
 
     Args:
         busy: BUSY_TIMES.
-        profiles: data sheet by device of the report, perhaps `with_recorded_dram`; None where none fits.
-        targets: where to.
+        profiles: data sheet by device of the report, perhaps `with_recorded_dram`; None for a GPU without a data sheet.
+        targets: the GPUs to project to.
 
     Returns:
-        PROJECTION: all launches for the first target, then for the next; parts of fused ones as one (`fusion.summed`).
+        PROJECTION: all launches for the first target, then for the next; the parts of a fused launch are one row.
 
     Raises:
         SchemaError: a column is absent or has another type.
     """
     check(busy, BUSY_TIMES, table="BUSY_TIMES")
-    parts = [_on(busy, profiles, target) for target in targets]
+    parts = [_projected(busy, profiles, target) for target in targets]
     return pl.concat(parts) if parts else pl.DataFrame(schema=PROJECTION)
 
 
-def _on(busy: pl.DataFrame, profiles: Profiles, target: Target) -> pl.DataFrame:
+def _projected(busy: pl.DataFrame, profiles: Profiles, target: Target) -> pl.DataFrame:
     ratios = peak_ratios(busy, profiles, target.profile)
     rows = busy.join(ratios, on=list(KEYS), how="left", maintain_order="left", nulls_equal=True)
-    l2 = l2_there(_clock(target, "ratio.clock"))
+    l2 = l2_times(_clock(target, "ratio.clock"))
     needed_as_here = _needed_as_here(target) | {L2: l2.expected}
     operands = pl.when("is_other_generation").then(pl.col("busy.operands") / pl.col("busy.l1")).fill_nan(0.0)
     needed = needed_as_here | {_L1: needed_as_here[_L1] * (1 - operands.fill_null(0.0))}
@@ -124,13 +127,13 @@ def _on(busy: pl.DataFrame, profiles: Profiles, target: Target) -> pl.DataFrame:
         "crosses_ridge": (pl.col("recorded_ridge_ratio") < 1) != (ridge_ratio < 1),
     }
     known = [pl.when(pl.col("reason").is_null()).then(value).alias(name) for name, value in values.items()]
-    projected = rows.with_columns(pl.col("duration_ns").alias("recorded_ns"), *known).pipe(summed)
+    projected = rows.with_columns(pl.col("duration_ns").alias("recorded_ns"), *known).pipe(with_parts_summed)
     return projected.with_columns(pl.lit(target.label).alias("target")).pipe(conform, PROJECTION)
 
 
 def _needed_as_here(target: Target) -> dict[str, pl.Expr]:
-    """Return the time for which each resource but L2 is needed there, were shared memory read as here."""
-    clock, share = _clock(target, "ratio.clock"), _share_there()
+    """Return the time for which each resource except L2 is needed on the target, if shared memory is read as recorded."""
+    clock, share = _clock(target, "ratio.clock"), _usable_share()
     return {
         name: pl.col(f"busy.{name}")
         * pl.col(f"ratio.{name}")
@@ -142,16 +145,16 @@ def _needed_as_here(target: Target) -> dict[str, pl.Expr]:
 
 
 def _hypotheses(needed: str, target: Target, reached: str = "reached_frac") -> tuple[pl.Expr, pl.Expr]:
-    """Return the time with the efficiency kept, and with the waits kept, from that of the resource that is needed longest."""
+    """Return the times with efficiency kept and with latency kept, given the time of the resource that is needed longest."""
     waits = pl.col("duration_ns") * (1 - pl.col(reached))
     waits_there = waits * _waves_ratio() * pl.col("ratio.clock") * _clock(target, "ratio.clock")
     return pl.col(needed) / pl.col(reached), pl.col(needed) + waits_there
 
 
 def _clock(target: Target, ratio: str) -> pl.Expr:
-    """Return what a ratio of peaks is multiplied with at the target's clock; 1 where none is given.
+    """Return the factor that corrects a ratio of peaks for the target's clock; 1 without a given clock.
 
-    The peaks hold at clocks of their own, whose `ratio` stands in RATIOS; the SM boost clocks' where it is not known.
+    Peaks hold at the clocks whose `ratio` is in RATIOS; if that ratio is unknown, at the SM boost clocks.
     """
     if target.sm_clock_hz is None:
         return pl.lit(1.0)
@@ -159,7 +162,7 @@ def _clock(target: Target, ratio: str) -> pl.Expr:
 
 
 def _waves_ratio() -> pl.Expr:
-    """Return how many times as many waves the blocks run in there, as many of them resident per SM; less than one wave is one."""
+    """Return waves on the target over recorded waves, with the same number of resident blocks per SM, each at least 1."""
     resident = pl.coalesce("n_resident_blocks", "sm_count")
     resident_there = resident * pl.coalesce("sm_count_there", "sm_count") / pl.col("sm_count")
     recorded = pl.max_horizontal(pl.col("recorded_n_blocks") / resident, 1.0)
@@ -167,15 +170,15 @@ def _waves_ratio() -> pl.Expr:
     return pl.when(pl.col("n_blocks").is_not_null() & (resident > 0)).then(there / recorded).otherwise(1.0)
 
 
-def _share_there() -> pl.Expr:
-    """Return the share of the SMs' time there that the blocks can use; all of it for a grid made for its GPU (n per SM)."""
+def _usable_share() -> pl.Expr:
+    """Return the share of the target's SM time that the blocks can use; 1 if the grid was sized for its GPU (n blocks per SM)."""
     is_made_for_it = (pl.col("n_blocks") % pl.col("sm_count") == 0).fill_null(value=False)
     dealt = sm_share(pl.col("n_blocks"), pl.coalesce("sm_count_there", "sm_count"))
     return pl.when(is_made_for_it).then(1.0).otherwise(dealt)
 
 
 def _reason(target: Target) -> pl.Expr:
-    """Return why a launch cannot be projected; null where it can."""
+    """Return why a launch cannot be projected; null if it can."""
     lacks = [
         pl.when((pl.col(f"busy.{name}") > 0) & pl.col(f"ratio.{name}").is_null()).then(
             pl.coalesce(
@@ -207,15 +210,15 @@ def _reason(target: Target) -> pl.Expr:
 
 
 @dataclass(frozen=True, slots=True)
-class L2There:
-    """The time for which L2 is needed there, in ns, from the columns of BUSY_TIMES and RATIOS.
+class L2Times:
+    """The time for which L2 is needed on the target, in ns, from the columns of BUSY_TIMES and RATIOS.
 
     Attributes:
-        expected: by its busiest named stage.
-        least: the same, at the least.
-        most: the same, at the most.
-        whole_least: by L2 as a whole, at the least.
-        whole_most: the same, at the most.
+        expected: by its busiest stage that has a counter.
+        least: lower bound of `expected`.
+        most: upper bound of `expected`.
+        whole_least: by L2 as a whole, lower bound.
+        whole_most: by L2 as a whole, upper bound.
     """
 
     expected: pl.Expr
@@ -225,19 +228,19 @@ class L2There:
     whole_most: pl.Expr
 
 
-def l2_there(sm_clock: pl.Expr) -> L2There:
-    """Return how long L2 is needed there.
+def l2_times(sm_clock: pl.Expr) -> L2Times:
+    """Return how long L2 is needed on the target.
 
     Args:
-        sm_clock: what times at the SM clock are multiplied with there; 1 where no clock is given.
+        sm_clock: factor on times at the SM clock; 1 if no clock is given.
     """
     clocks = (sm_clock, pl.lit(1.0))
-    following, own = (_that_feeds(_scaled("busy.l2") * clock, _WAS_LIMIT) for clock in clocks)
-    whole = [_that_feeds(_scaled("busy.l2_whole") * clock, _WAS_WHOLE_LIMIT) for clock in clocks]
+    following, own = (_at_least_as_fast_as_dram(_scaled("busy.l2") * clock, _WAS_LIMIT) for clock in clocks)
+    whole = [_at_least_as_fast_as_dram(_scaled("busy.l2_whole") * clock, _WAS_WHOLE_LIMIT) for clock in clocks]
     expected = pl.when("is_l2_clock_own").then(own).otherwise(following)
-    return L2There(
+    return L2Times(
         expected,
-        pl.min_horizontal(_at_least(expected), following, own),
+        pl.min_horizontal(_least_if_assumed(expected), following, own),
         pl.max_horizontal(following, own),
         pl.min_horizontal(whole),
         pl.max_horizontal(whole),
@@ -248,10 +251,10 @@ def _scaled(busy: str) -> pl.Expr:
     return pl.col(busy) * pl.col(f"ratio.{L2}")
 
 
-def _that_feeds(needed: pl.Expr, was_limit: pl.Expr) -> pl.Expr:
-    """Return the time for which L2 is needed there, an assumed one being at least as fast as the DRAM that it feeds.
+def _at_least_as_fast_as_dram(needed: pl.Expr, was_limit: pl.Expr) -> pl.Expr:
+    """Return the time for which L2 is needed, with an assumed L2 bandwidth of at least that of the DRAM that it feeds.
 
-    Where L2 was the limit, what limited it may be no bytes (lookups of scattered sectors), and the assumption stays as it is.
+    If L2 was the limit, the time is not shortened: lookups of scattered sectors, rather than bytes, may have limited it.
     """
     as_dram = pl.col("busy.l2_as_dram") * pl.col("ratio.dram")
     return (
@@ -261,10 +264,11 @@ def _that_feeds(needed: pl.Expr, was_limit: pl.Expr) -> pl.Expr:
     )
 
 
-def _at_least(needed: pl.Expr) -> pl.Expr:
-    """Return the time for which L2 is needed there, were an assumed one no limit where it was none.
+def _least_if_assumed(needed: pl.Expr) -> pl.Expr:
+    """Return the least time for which L2 is needed, if its bandwidth is assumed.
 
-    Where it was, it grows with DRAM, which it has to feed, if that grows more than assumed.
+    L2 that was not the limit is taken not to become the limit. L2 that was the limit grows with the DRAM that it feeds, if DRAM
+    grows more than assumed.
     """
     with_dram = pl.coalesce(pl.col("busy.l2") * pl.col("ratio.dram"), needed)
     at_least = pl.min_horizontal(needed, pl.when(_WAS_LIMIT).then(with_dram).otherwise(0.0))
@@ -272,7 +276,7 @@ def _at_least(needed: pl.Expr) -> pl.Expr:
 
 
 def most_shared_bytes_per_block(profile: GpuProfile | None) -> int | None:
-    """Return how much shared memory a block can ask for; None where that is not known.
+    """Return how much shared memory a block can ask for; None if unknown.
 
     Raises:
         ProfileError: `profiles/launch_limits.toml` is malformed.

@@ -1,4 +1,4 @@
-"""How long each resource of the GPU was needed at its peak: the part of a kernel's time that scales with that peak."""
+"""Busy times: for how long a kernel needed each resource at its peak. This part of its time scales with the peak."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from ncuroof.tables import KERNELS, check, conform
 from ncuroof.whatif.schemas import BUSY_TIMES
 
 RESOURCES = ("dram", "l2", "l2_slice", "l1", "sm", "fp64", "fp32", "fp16", "tensor")
-"""What has a peak: two memory levels, a slice of L2 that atomics on few addresses keep full while the others idle, L1 with shared
-memory, four kinds of arithmetic, and `sm`: all else that goes with the number and clock of the SMs (issue slots, and the pipes that
-no FLOP counter shows)."""
+"""Resources with a peak: two memory levels; one slice of L2, which atomics on few addresses saturate while the others idle; L1 with
+shared memory; four kinds of arithmetic; and `sm`, everything else that scales with number and clock of the SMs (issue slots, and
+pipes without FLOP counters)."""
 
 ARITHMETIC = ("fp64", "fp32", "fp16", "tensor")
 """Resources whose peaks are FLOP/s."""
 
 PER_SM = ("l1", "sm", *ARITHMETIC)
-"""Resources that each SM has its own of: those of idle SMs are of no use."""
+"""Resources of single SMs. Idle SMs leave theirs unused."""
 
 _MOST_SHARED_BYTES = 2**32 - 1
 """A launch states its shared memory in 32 bits (`sharedMemBytes` of cuLaunchKernel)."""
 
 _FMA, _FMA_HEAVY, _L2, _L2_SLICE, _TENSOR = "fma_frac", "fma_heavy_frac", "l2_frac", "l2_slice_frac", "tensor_pipe_frac"
 _COLLIDING = "colliding_atomics"
-"""The finding whose conditions on counters tell that one slice of L2 carries out atomics, one after another."""
+"""The finding whose conditions say that one slice of L2 executes atomics one after another."""
 
 _SOURCES = {
     "dram": ("utilisation.dram", "bandwidth.dram.frac"),
@@ -45,19 +45,19 @@ _SOURCES = {
     "fp16": ("utilisation.fp16", "work.fp16.frac"),
     "tensor": (_TENSOR,),
 }  # fmt: skip
-"""The busiest of these is how busy the resource was."""
+"""Utilisations of each resource; the largest counts."""
 
 _WHOLE_L2 = "utilisation.l2"
-"""How busy L2 was, also in stages that no counter names: their time does not go with the slices (docs/whatif.md)."""
+"""Utilisation of L2 including stages without counters, whose time does not scale with the slices (docs/whatif.md)."""
 
 WGMMA = 90
-"""Compute capability of the chips whose counters show what tensor instructions read of shared memory."""
+"""Compute capability of the chips whose counters show what tensor instructions read from shared memory."""
 _WAVEFRONTS_PER_LSU_INSTRUCTION = 4
-"""What a load or store of 16 bytes per lane takes of shared memory: the most that one without conflicts does."""
+"""Wavefronts of a load or store of 16 bytes per lane: the most that an access without bank conflicts takes."""
 
 
 def busy_times(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
-    """Return how long each launch needs each resource, were it used at its peak without a pause.
+    """Return how long each launch would need each resource at its peak.
 
     Args:
         kernels: one row per launch, as `Analysis.kernels`.
@@ -90,7 +90,7 @@ def busy_times(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
         *(pl.col("roofline.ridge_ratio").alias(name) for name in ("recorded_ridge_ratio", "ridge_ratio")),
     )
     share = {name: sm_share(pl.col("n_blocks"), pl.col("sm_count")) if name in PER_SM else 1.0 for name in RESOURCES}
-    # A counter of the busiest SM can hold more than the average SM could: at most all of the time of those that had blocks.
+    # Some counters are of the busiest SM, so the quotient can exceed 1; SMs with blocks are busy at most all of their time.
     reached = {name: (_busiest(name, rows.columns) / share[name]).clip(0, 1) for name in RESOURCES}
     most = pl.max_horizontal(reached.values())
     of_whole_l2 = pl.max_horizontal(reached["l2"], pl.col(_WHOLE_L2).clip(0, 1))
@@ -113,15 +113,15 @@ def busy_times(kernels: pl.DataFrame, work: pl.DataFrame) -> pl.DataFrame:
 
 
 def _possible_shared_bytes() -> pl.Expr:
-    """Return the shared memory that a block asks for; null where a damaged counter says more than a launch can state."""
+    """Return the shared memory that a block asks for; null if a damaged counter says more than a launch can ask for."""
     asked = pl.col("launch.own_shared_bytes_per_block")
     return pl.when(asked <= _MOST_SHARED_BYTES).then(asked)
 
 
 def sm_share(n_blocks: pl.Expr, sm_count: pl.Expr) -> pl.Expr:
-    """Return the share of the SMs' time that so many blocks, evenly dealt, can use: blocks / (SMs × ceil(blocks / SMs)).
+    """Return the share of the SMs' time that evenly distributed blocks can use: blocks / (SMs × ceil(blocks / SMs)).
 
-    132 blocks fill 132 SMs, 133 keep one of them busy twice as long as the others: 133 / 264. 1 where blocks or SMs are not known.
+    132 blocks fill 132 SMs. With 133 blocks, one SM is busy twice as long as the others: 133 / 264. 1 if blocks or SMs are unknown.
     """
     rounds = (n_blocks / sm_count).ceil()
     return pl.when((n_blocks > 0) & (sm_count > 0)).then(n_blocks / (sm_count * rounds)).otherwise(1.0)
@@ -133,10 +133,10 @@ def _busiest(resource: str, columns: list[str]) -> pl.Expr:
 
 
 def _fma_pipe() -> tuple[pl.Expr, pl.Expr]:
-    """Return how busy the FMA pipe was as a whole, and its heavy half where that was busier.
+    """Return how busy the FMA pipe was as a whole, and how busy its heavy half was if that was busier.
 
-    The heavy half alone takes integer multiply-add, at 64 per clock and SM on chips of any FP32 rate: it goes with the SMs' number
-    and clock.
+    Only the heavy half executes integer multiply-add, at 64 per clock and SM whatever the FP32 rate of the chip, so it scales with
+    number and clock of the SMs.
 
     Source: CUDA C++ Programming Guide, table 'Throughput of Native Arithmetic Instructions'.
     """
@@ -145,22 +145,22 @@ def _fma_pipe() -> tuple[pl.Expr, pl.Expr]:
 
 
 def _tensor() -> pl.Expr:
-    """Return how busy the tensor pipe was; 0 where no tensor work was counted and it was busy for next to no time."""
+    """Return how busy the tensor pipe was; 0 if no tensor work was counted and it was hardly busy."""
     is_noise = pl.col("tensor_precision").is_null() & (pl.col("utilisation.tensor") <= LEAST_UNCOUNTED_FRAC)
     return pl.when(is_noise).then(0.0).otherwise(pl.coalesce("utilisation.tensor", "tensor_frac"))
 
 
 def _as_dram() -> pl.Expr:
-    """Return the time that L2's bytes, of which DRAM moved some, take at DRAM's bandwidth; null where either is not known."""
+    """Return the time that L2's bytes would take at the bandwidth of DRAM; null if either is unknown."""
     of_dram = pl.col("dram_read_bytes") + pl.col("dram_write_bytes")
     return pl.when(of_dram > 0).then(pl.col("busy.dram") * pl.col("traffic_bytes.l2") / of_dram)
 
 
 def _operands() -> pl.Expr:
-    """Return for which share of the time shared memory can have been read by tensor instructions themselves.
+    """Return the largest share of the time in which tensor instructions can have read shared memory directly.
 
-    At most while the tensor pipe was busy, and without what loads and stores took; 0 but on 9.0 (wgmma): the wavefronts of L1 hold
-    no reads of later instructions (tcgen05).
+    It is limited by the time of the tensor pipe, and by the time of shared memory without loads and stores. It is 0 except on 9.0
+    (wgmma): on later chips (tcgen05), the wavefronts of L1 do not include the reads of tensor instructions.
 
     Source: PTX ISA, wgmma.mma_async: matrices lie in shared memory. See `utilisation.beside_operands`, `traffic_bytes.shared`.
     """
@@ -171,15 +171,15 @@ def _operands() -> pl.Expr:
 
 
 def _full_slice() -> pl.Expr:
-    """Return how busy the busiest slice of L2 was where atomics keep it full by itself; 0 where they do not."""
+    """Return how busy the busiest slice of L2 was if atomics saturate it alone; 0 if they do not."""
     is_full = all_hold(load_rules().findings[_COLLIDING].all_of)
     return pl.when(is_full).then("access.hottest_l2_slice_frac").otherwise(0.0)
 
 
 def tensor_types(work: pl.DataFrame) -> pl.DataFrame:
-    """Return, per kernel, the tensor type whose work takes longest, and the share of the time of all.
+    """Return, per kernel, the tensor type whose work takes longest, and the share of the time for all tensor types.
 
-    It has the name that data sheets have its peak by: without sparsity, and with the suffix of accumulation in FP16, if any.
+    Types are named as in data sheets: without sparsity, and with the suffix for accumulation in FP16.
     """
     done = work.filter(pl.col("precision").str.starts_with(TENSOR_PREFIX) & (pl.col("frac") > 0) & pl.col("reliable"))
     return (

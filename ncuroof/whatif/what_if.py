@@ -1,7 +1,7 @@
-"""Fusions and changes tried on a run, and the run projected.
+"""Apply fusions and changes to a run, project it, and sum the result over the run and by kernel.
 
-Sums over launches are of the whole run, and by kernel; launches that stand for others count for them. What a projection to another
-GPU leaves out is said where a run has it: L2's capacity, CUDA graphs, and short launches.
+Sums count every launch that a recorded one stands for. Remarks state what the model leaves out, if the run has it: the capacity of
+L2, CUDA graphs, and short launches.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ncuroof.diagnosis import known_sum, n_launches
 from ncuroof.formatting import counted
 from ncuroof.roofline import GpuProfile, Roofline
 from ncuroof.tables import KERNELS, check
-from ncuroof.whatif.changes import DTYPE, Change, change, untold_types
+from ncuroof.whatif.changes import DTYPE, Change, change, remarks_on_unknown_types
 from ncuroof.whatif.fusion import against_order, fuse, launches, parse_fusion
 from ncuroof.whatif.peak_ratios import Profiles, Target, above_boost, recorded_dram, with_recorded_dram
 from ncuroof.whatif.projection import project
@@ -25,7 +25,7 @@ from ncuroof.whatif.unit_times import busy_times
 _SHORT_NS = 5e3
 """Projections between an H100 and an H200 were 20 % off on average for launches of less than this, 7 % for those of 5 to 10 µs."""
 _LEAST_SHARE = 0.05
-"""Of the run's time: what less of it does is within any range."""
+"""Share of the run's time from which on short launches are worth a remark."""
 _MIB = 2**20
 
 _OF_LONGEST = ("id", "short_name", "verdict", "limiter", "limiter_there", "ridge_ratio", "recorded_ridge_ratio")
@@ -34,12 +34,12 @@ _TIMES = ("recorded_ns", "duration_ns", "least_ns", "most_ns")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
-    """What was tried on a run.
+    """A run after fusions and changes, projected.
 
     Attributes:
         busy: BUSY_TIMES after all fusions and changes.
-        projection: PROJECTION of these.
-        remarks: what makes targets, fusions or changes doubtful, in sentences.
+        projection: PROJECTION of `busy`.
+        remarks: sentences on what makes targets, fusions or changes doubtful.
     """
 
     busy: pl.DataFrame
@@ -52,22 +52,22 @@ def tried(
     placed: Roofline,
     targets: Sequence[Target],
     *,
-    changes: Sequence[Change] = (),
-    only: str | None = None,
+    changes: Sequence[Change],
+    only: str | None,
     fusions: Sequence[str] = (),
 ) -> Trial:
-    """Return a run with kernels fused, then changed, then projected to each target.
+    """Fuse kernels of a run, then change them, then project the run to each target.
 
     Args:
         kernels: one row per launch, as `Analysis.kernels`.
-        placed: roofline of these: their work, and the data sheets of the GPUs that recorded them.
-        targets: where to.
-        changes: to make one after another.
-        only: regular expression of the kernels' names that changes concern; None for all.
-        fusions: each two short names, joined by a comma.
+        placed: roofline of the launches: their work, and the data sheets of the GPUs that recorded them.
+        targets: the GPUs to project to.
+        changes: changes to make one after another.
+        only: regular expression for the names of the kernels to change; None for all.
+        fusions: pairs of short names, separated by a comma.
 
     Raises:
-        WhatIfError: a fusion is malformed or impossible, `only` is no regular expression, or fits no kernel.
+        WhatIfError: a fusion is malformed or impossible, or `only` is not a regular expression, or matches no kernel.
         SchemaError: a column is absent or has another type.
     """
     profiles = with_recorded_dram(placed.profiles, recorded_dram(kernels))
@@ -78,18 +78,18 @@ def tried(
         busy = fuse(busy, *pair)
         remarks += against_order(busy, *pair)
     for each in changes:
-        remarks += untold_types(busy, only) if each.kind == DTYPE else []
+        remarks += remarks_on_unknown_types(busy, only) if each.kind == DTYPE else []
         busy = change(busy, each, only, profiles)
     return Trial(busy, project(busy, profiles, targets), remarks)
 
 
 def not_modelled(kernels: pl.DataFrame, targets: Sequence[Target], profiles: Profiles) -> list[str]:
-    """Return remarks on what no data sheet tells of these launches, where a target is another GPU; empty where none is.
+    """Return remarks on what the model leaves out of these launches; empty if every target is the recording GPU.
 
     Args:
         kernels: one row per launch, as `Analysis.kernels`.
-        targets: where to.
-        profiles: data sheet by device of the report; None where none fits.
+        targets: the GPUs to project to.
+        profiles: data sheet by device of the report; None for a GPU without one.
 
     Raises:
         SchemaError: a column is absent or has another type.
@@ -99,11 +99,11 @@ def not_modelled(kernels: pl.DataFrame, targets: Sequence[Target], profiles: Pro
     others = [target.profile for target in targets if target.profile is not None]
     if all(there.id == each.id for there in others for each in here):
         return []
-    sizes = [_of_l2(each, there) for each in here for there in {there.id: there for there in others}.values()]
-    return [text for text in (*sizes, _of_graphs(kernels), _of_short_launches(kernels)) if text]
+    sizes = [_l2_remark(each, there) for each in here for there in {there.id: there for there in others}.values()]
+    return [text for text in (*sizes, _graph_remark(kernels), _short_launch_remark(kernels)) if text]
 
 
-def _of_l2(here: GpuProfile, there: GpuProfile) -> str | None:
+def _l2_remark(here: GpuProfile, there: GpuProfile) -> str | None:
     if here.l2_bytes is None or there.l2_bytes is None or here.l2_bytes == there.l2_bytes:
         return None
     word, effect = ("larger", "less") if there.l2_bytes > here.l2_bytes else ("smaller", "more")
@@ -113,7 +113,7 @@ def _of_l2(here: GpuProfile, there: GpuProfile) -> str | None:
     )
 
 
-def _of_graphs(kernels: pl.DataFrame) -> str | None:
+def _graph_remark(kernels: pl.DataFrame) -> str | None:
     n_graphs = kernels.filter(pl.col("workload") == "graph").height
     if not n_graphs:
         return None
@@ -123,28 +123,28 @@ def _of_graphs(kernels: pl.DataFrame) -> str | None:
     )
 
 
-def _of_short_launches(kernels: pl.DataFrame) -> str | None:
+def _short_launch_remark(kernels: pl.DataFrame) -> str | None:
     time = pl.col("duration_ns") * pl.col("weight")
     is_short = pl.col("duration_ns") < _SHORT_NS
     share = kernels.select(time.filter(is_short).sum() / time.sum()).item()
     if share is None or not share >= _LEAST_SHARE:
         return None
     return (
-        f"Launches of less than {_SHORT_NS / 1e3:g} µs take {share:.0%} of the time: most of theirs is spent on starting and "
-        "ending, of which data sheets tell nothing."
+        f"Launches of less than {_SHORT_NS / 1e3:g} µs take {share:.0%} of the time: most of their time is spent on "
+        "starting and ending, which data sheets do not cover."
     )
 
 
 def by_target(busy: pl.DataFrame, projection: pl.DataFrame) -> pl.DataFrame:
     """Return a row per `target`, in the order of the projection.
 
-    `n_launches`, of them `n_unknown` that could not be projected, `n_crossing` that cross the ridge, `n_crossing_to_memory`, and
-    `n_limited_by_assumed_l2`; `recorded_ns`, `duration_ns`, `least_ns` and `most_ns` of those that could; whether any could,
-    `is_known`.
+    Columns are `n_launches`; of these, `n_unknown` that could not be projected, `n_crossing` that cross the ridge,
+    `n_crossing_to_memory` and `n_limited_by_assumed_l2`; the sums `recorded_ns`, `duration_ns`, `least_ns` and `most_ns` over the
+    projected launches; and `is_known`, whether any launch was projected.
 
     Args:
         busy: BUSY_TIMES after all changes and fusions.
-        projection: PROJECTION of it.
+        projection: PROJECTION of `busy`.
 
     Raises:
         SchemaError: a column is absent or has another type.
@@ -155,12 +155,13 @@ def by_target(busy: pl.DataFrame, projection: pl.DataFrame) -> pl.DataFrame:
 def by_kernel(busy: pl.DataFrame, projection: pl.DataFrame) -> pl.DataFrame:
     """Return a row per `target` and `name`, in the order of the projection.
 
-    Besides what `by_target` has: `all_recorded_ns` of all launches, what is known of the one that took longest as recorded (`id`,
-    `short_name`, `verdict`, `limiter`, `recorded_ridge_ratio`; there `limiter_there`, `ridge_ratio`), and the first `reason`.
+    Columns are those of `by_target`; `all_recorded_ns`, the sum over all launches; the first `reason`; and, for the launch that
+    took longest as recorded, `id`, `short_name`, `verdict`, `limiter`, `recorded_ridge_ratio`, and on the target `limiter_there`
+    and `ridge_ratio`.
 
     Args:
         busy: BUSY_TIMES after all changes and fusions.
-        projection: PROJECTION of it.
+        projection: PROJECTION of `busy`.
 
     Raises:
         SchemaError: a column is absent or has another type.
@@ -180,7 +181,7 @@ def by_kernel(busy: pl.DataFrame, projection: pl.DataFrame) -> pl.DataFrame:
 
 
 def _launches(busy: pl.DataFrame, projection: pl.DataFrame) -> pl.DataFrame:
-    """Return the projection with what is known of its launches; times are weighted."""
+    """Join a projection with its launches, and multiply its times by their weights."""
     check(busy, BUSY_TIMES, table="BUSY_TIMES")
     check(projection, PROJECTION, table="PROJECTION")
     recorded = launches(busy).rename({"duration_ns": "recorded_ns"})

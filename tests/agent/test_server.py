@@ -255,7 +255,7 @@ def test_two_clients_of_one_folder_get_the_same(root: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_large_report_tells_how_far_it_is_and_a_cancelled_call_leaves_the_server_working(root: Path) -> None:
+def test_a_large_report_shows_progress_and_a_cancelled_call_leaves_the_server_working(root: Path) -> None:
     shutil.copyfile(ROOT / "fixtures/h200/gemm_fp32_128-to-gemm_int8_8192.full.ncu-repz", root / "large.ncu-repz")
     told: list[float] = []
 
@@ -280,7 +280,7 @@ def test_a_large_report_tells_how_far_it_is_and_a_cancelled_call_leaves_the_serv
     assert told[-1] == 1.0
 
 
-def test_a_folder_that_is_not_there_and_an_extra_that_is_not_installed_are_named_errors(
+def test_a_missing_folder_and_a_missing_extra_are_named_errors(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert run_main("mcp", "--root", tmp_path / "absent") == 1

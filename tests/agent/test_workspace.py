@@ -79,19 +79,19 @@ def test_a_root_that_is_a_link_is_the_folder_that_it_leads_to(root: Path) -> Non
 
 
 @pytest.mark.parametrize("name", ["absent.ncu-rep", "deep", ".", "a\0b", "run.ncu-rep/x", "x" * 5000, "pipe"])
-def test_what_is_no_file_is_a_named_error(root: Path, name: str) -> None:
+def test_a_path_that_is_not_a_file_is_a_named_error(root: Path, name: str) -> None:
     os.mkfifo(root / "pipe")
     with pytest.raises(NcuroofError):
         Workspace(root).file(name)
 
 
-def test_a_root_that_is_not_there_is_a_named_error(tmp_path: Path) -> None:
+def test_a_missing_root_is_a_named_error(tmp_path: Path) -> None:
     with pytest.raises(ReportNotFoundError):
         Workspace(tmp_path / "absent")
 
 
 @pytest.mark.long
-def test_the_same_content_is_analysed_once_and_other_content_anew(root: Path) -> None:
+def test_the_same_content_is_analysed_once_and_changed_content_again(root: Path) -> None:
     files = Workspace(root)
     first = files.analysis("run.ncu-rep")
     shutil.copyfile(root / "run.ncu-rep", root / "copy.ncu-rep")
@@ -126,7 +126,7 @@ class _StopError(Exception):
     pass
 
 
-def test_work_that_is_no_longer_wanted_stops_and_keeps_nothing(root: Path) -> None:
+def test_cancelled_work_stops_and_keeps_nothing(root: Path) -> None:
     def stop(_: float) -> None:
         raise _StopError
 

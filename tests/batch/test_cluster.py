@@ -73,7 +73,7 @@ def test_an_interrupt_ends_it_in_one_line(tmp_path: Path) -> None:
     assert (program.returncode, said) == (130, "\nncuroof: interrupted\n")
 
 
-def test_so_does_an_interrupt_while_the_workers_start(tmp_path: Path) -> None:
+def test_an_interrupt_while_the_workers_start_ends_it_in_one_line(tmp_path: Path) -> None:
     """Their first lines of Python, which no handler of theirs can guard, are not interrupted either."""
     write_many(tmp_path / "runs", FEW)
     command = [sys.executable, "-m", "ncuroof", "ingest", tmp_path / "runs", "-o", tmp_path / "dataset", "-q"]

@@ -22,7 +22,7 @@ def rows(sha256: str, *gpus: str | None) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize("location", ["{tmp}/fleet", "file://{tmp}/fleet", "memory://{tmp}/fleet"])
-def test_what_is_put_is_found_on_any_file_system(tmp_path: Path, location: str) -> None:
+def test_rows_are_found_again_on_any_file_system(tmp_path: Path, location: str) -> None:
     dataset = Dataset.at(location.format(tmp=tmp_path))
     dataset.prepare()
     dataset.put_report(rows("aa", "NVIDIA A100", "NVIDIA A100"))
@@ -50,7 +50,7 @@ def test_a_file_names_the_schema(tmp_path: Path) -> None:
     assert pl.read_parquet_metadata(file)["ncuroof.schema"] == SCHEMA == "ncuroof.fleet/1"
 
 
-def test_a_column_of_a_later_version_is_passed_over_and_one_of_an_earlier_is_null(tmp_path: Path) -> None:
+def test_unknown_columns_are_ignored_and_missing_columns_are_null(tmp_path: Path) -> None:
     dataset = Dataset.at(str(tmp_path / "fleet"))
     dataset.prepare()
     dataset.put_report(rows("aa", "Tesla T4"))
@@ -100,7 +100,7 @@ def test_failures_are_noted_once_and_taken_back(tmp_path: Path) -> None:
     assert dataset.failures().collect()["report_location"].to_list() == ["/a/y"]
 
 
-def test_rows_in_another_partition_are_taken_out(tmp_path: Path) -> None:
+def test_earlier_rows_in_a_different_partition_are_removed(tmp_path: Path) -> None:
     dataset = Dataset.at(str(tmp_path / "fleet"))
     dataset.prepare()
     dataset.put_report(rows("aa", "Tesla T4"))
@@ -110,7 +110,7 @@ def test_rows_in_another_partition_are_taken_out(tmp_path: Path) -> None:
     assert dataset.kernels().collect()["gpu_name"].to_list() == ["NVIDIA T4"]
 
 
-def test_what_is_no_dataset_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_dataset_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="found none"):
         Dataset.at(str(tmp_path / "none")).kernels()
     (tmp_path / "notes.txt").write_text("mine")
@@ -124,7 +124,7 @@ def test_what_is_no_dataset_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_is_a_named_error(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)
     with pytest.raises(DatasetError, match="cannot be written"):
         Dataset.at(str(tmp_path / "fleet")).prepare()

@@ -40,7 +40,7 @@ def files(tmp_path: Path) -> list[str]:
 
 
 @pytest.mark.long
-def test_together_is_as_one_by_one(tmp_path: Path, files: list[str]) -> None:
+def test_reports_together_give_the_rows_of_reports_one_by_one(tmp_path: Path, files: list[str]) -> None:
     together, alone = task(tmp_path / "together"), task(tmp_path / "alone")
     outcomes = ingest_some(files, together)
     for file in files[:3]:
@@ -57,7 +57,9 @@ def test_together_is_as_one_by_one(tmp_path: Path, files: list[str]) -> None:
     ]
 
 
-def test_what_is_no_file_is_refused_before_workers_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_that_is_not_a_file_is_refused_before_workers_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("ncuroof.batch.ingest.connected", None)
     (outcome,) = ingest(
         ["/dev/zero"], Dataset.at(str(tmp_path / "set")), labels={}, workers=Workers(), progress=lambda _: None
@@ -90,7 +92,7 @@ def test_counts_beside_a_report_say_what_its_launches_stand_for(tmp_path: Path, 
 
 
 @pytest.mark.long
-def test_a_name_that_is_not_utf8_is_no_obstacle(tmp_path: Path) -> None:
+def test_a_report_whose_name_is_not_utf8_is_read(tmp_path: Path) -> None:
     for name, content in ((b"good \xff", small_report()), (b"bad \xff", b"no report")):
         (tmp_path / os.fsdecode(name)).write_bytes(content)
     runs = [str(tmp_path / os.fsdecode(name)) for name in (b"good \xff", b"bad \xff")]
@@ -108,7 +110,7 @@ def test_a_name_that_is_not_utf8_is_no_obstacle(tmp_path: Path) -> None:
     assert dataset.failures().collect()["report_file"].to_list() == ["bad \N{REPLACEMENT CHARACTER}"]
 
 
-def test_a_report_that_takes_its_task_down_fails_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_report_that_kills_its_task_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As where a report needs more memory than any worker has: its neighbours in the task are tried again without it."""
 
     def dying(locations: tuple[str, ...], task: Task) -> list[Outcome]:
@@ -129,7 +131,7 @@ def test_a_report_that_takes_its_task_down_fails_alone(tmp_path: Path, monkeypat
 
 
 @pytest.mark.long
-def test_a_report_that_breaks_the_analysis_fails_alone(
+def test_only_the_report_that_breaks_the_analysis_fails(
     tmp_path: Path, files: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     analyse = Reports.analyse

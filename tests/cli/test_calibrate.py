@@ -70,7 +70,7 @@ def test_the_summary_says_how_near_launches_come(tmp_path: Path, capfd) -> None:
 
 
 @pytest.mark.long
-def test_a_second_calibration_of_a_gpu_is_told(tmp_path: Path, capfd) -> None:
+def test_a_second_calibration_of_a_gpu_is_remarked(tmp_path: Path, capfd) -> None:
     first, second = tmp_path / "first.json", tmp_path / "second.json"
     for path in (first, second):
         path.write_bytes(calibration_json(H200))
@@ -82,7 +82,7 @@ def test_a_second_calibration_of_a_gpu_is_told(tmp_path: Path, capfd) -> None:
 
 
 @pytest.mark.long
-def test_a_calibration_of_another_gpu_is_told(tmp_path: Path, capfd) -> None:
+def test_a_calibration_of_a_different_gpu_is_remarked(tmp_path: Path, capfd) -> None:
     calibration = tmp_path / "c.json"
     calibration.write_bytes(calibration_json(replace(H200, sm_count=114)))
     assert run_main("report", demo.REPORT, "--calibration", calibration, "-o", "-") == 0

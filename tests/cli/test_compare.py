@@ -115,7 +115,7 @@ def test_a_baseline_stands_in_for_the_report(before: Path, tmp_path: Path, capfd
 
 
 @pytest.mark.long
-def test_a_baseline_is_not_renewed_where_the_result_cannot_be_written(before: Path, tmp_path: Path, capfd) -> None:
+def test_a_baseline_is_not_renewed_if_the_result_cannot_be_written(before: Path, tmp_path: Path, capfd) -> None:
     baseline, foreign = tmp_path / "baseline.json", tmp_path / "notes.md"
     assert run_main("compare", before, before, "--save-baseline", baseline, "--quiet") == 0
     old = baseline.read_bytes()
@@ -133,7 +133,7 @@ def test_a_baseline_is_not_renewed_where_the_result_cannot_be_written(before: Pa
 
 
 @pytest.mark.long
-def test_gates_of_the_project_hold_where_no_option_names_any(before: Path, tmp_path: Path, monkeypatch, capfd) -> None:
+def test_gates_of_the_project_hold_if_no_option_names_a_gate(before: Path, tmp_path: Path, monkeypatch, capfd) -> None:
     monkeypatch.chdir(tmp_path)
     Path("pyproject.toml").write_text('[tool.ncuroof]\ngates = ["findings.high==9"]\n', encoding="utf-8")
     assert run_main("compare", before, before) == 3
@@ -166,7 +166,7 @@ def test_gates_of_the_project_hold_where_no_option_names_any(before: Path, tmp_p
         ("\udcff", "cannot read pyproject.toml: 'utf-8' codec"),
     ],
 )
-def test_a_misspelt_gate_of_the_project_is_no_gate_that_holds(
+def test_a_misspelt_gate_of_the_project_is_an_error(
     before: Path, tmp_path: Path, monkeypatch, capfd, settings: str, said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -185,7 +185,7 @@ def test_a_project_without_gates_has_none(before: Path, tmp_path: Path, monkeypa
 
 
 @pytest.mark.long
-def test_github_is_told_in_its_own_words(before: Path, tmp_path: Path, monkeypatch, capfd) -> None:
+def test_github_gets_workflow_commands(before: Path, tmp_path: Path, monkeypatch, capfd) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     after = written(tmp_path, "after.ncu-rep", TIMES | {"saxpy": 800.0})
     assert run_main("compare", before, after, "--gate", "time:+5%") == 3
@@ -204,7 +204,7 @@ def test_accepted_runs_are_kept_and_compared_with(before: Path, tmp_path: Path, 
     folder = tmp_path / "accepted"
     accept = ("compare", "--baseline-dir", folder, "--accept", "--keep", "3", "--gate", "kernel(saxpy).time:+3%")
     assert run_main(*accept, before) == 0
-    assert "has no accepted run, so that the run is compared with itself" in capfd.readouterr().err
+    assert "has no accepted run, so the run is compared with itself" in capfd.readouterr().err
     for number in range(4):
         again = written(tmp_path, f"{number}.ncu-rep", TIMES | {"saxpy": 400.0 + number})
         assert run_main(*accept, again) == 0
@@ -303,7 +303,7 @@ def cut(folder: Path) -> Path:
 
 
 @pytest.mark.long
-def test_a_truncated_run_passes_no_gate_and_is_told_everywhere(before: Path, tmp_path: Path, capfd) -> None:
+def test_a_truncated_run_passes_no_gate_and_every_format_says_so(before: Path, tmp_path: Path, capfd) -> None:
     after = cut(tmp_path)
     out, baseline = tmp_path / "c.json", tmp_path / "b.json"
     others = [part for suffix in ("md", "html") for part in ("-o", tmp_path / f"c.{suffix}")]
@@ -332,7 +332,7 @@ def test_a_truncated_run_passes_no_gate_and_is_told_everywhere(before: Path, tmp
 
 
 @pytest.mark.long
-def test_a_truncated_run_is_told_among_many_runs(before: Path, tmp_path: Path, capfd) -> None:
+def test_a_history_names_a_truncated_run(before: Path, tmp_path: Path, capfd) -> None:
     out = tmp_path / "h.json"
     assert run_main("compare", "--history", before, cut(tmp_path), "-o", out, "-o", "-") == 0
     said, errors = capfd.readouterr()

@@ -35,7 +35,7 @@ def report(tmp_path: Path) -> Path:
         ("xyzzy", "ncuroof --help lists them"),
     ],
 )
-def test_a_word_that_is_no_command_leads_to_one(word: str, meant: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_word_that_is_not_a_command_suggests_one(word: str, meant: str, capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main(word) == 2
     assert meant in capfd.readouterr().err
 
@@ -96,7 +96,7 @@ def test_a_ci_file_without_a_gate_is_remarked(
 ) -> None:
     monkeypatch.chdir(report.parent)
     assert run_main("compare", report, report, "-o", "junit.xml") == 0
-    assert "warning: there is no gate, so that this comparison cannot fail" in capfd.readouterr().err
+    assert "warning: there is no gate, so this comparison cannot fail" in capfd.readouterr().err
     assert run_main("compare", report, report, "-o", "junit.xml", "--gate", "time:+5%") == 0
     assert "there is no gate" not in capfd.readouterr().err
 
@@ -117,7 +117,7 @@ def test_an_empty_answer_says_so() -> None:
         (("gpus", "--xyzzy"), "No such option '--xyzzy'"),
     ],
 )
-def test_a_misplaced_option_leads_to_its_command(
+def test_a_misplaced_option_names_its_command(
     words: tuple[str, ...], said: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert run_main(*words) == 2
@@ -126,7 +126,7 @@ def test_a_misplaced_option_leads_to_its_command(
     assert ("is an option of" in printed) == ("is an option of" in said)
 
 
-def test_help_and_version_are_found_where_others_have_them(capfd: pytest.CaptureFixture[str]) -> None:
+def test_help_and_version_have_the_usual_options(capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main("help", "gpus") == 0
     assert capfd.readouterr().out.startswith("Usage: ncuroof gpus ")
     assert run_main("help") == 0
@@ -180,7 +180,7 @@ def test_a_folder_without_reports_says_so(tmp_path: Path, capfd: pytest.CaptureF
 
 @pytest.mark.long
 @pytest.mark.parametrize("command", [("report", "-"), ("brief", "-"), ("whatif", "-", "--gpu", "h100-sxm")])
-def test_standard_input_is_read_where_it_is_named(
+def test_standard_input_is_read_if_it_is_named(
     command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -192,7 +192,7 @@ def test_standard_input_is_read_where_it_is_named(
 
 def test_standard_input_is_read_once(capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main("report", "-", "-") == 2
-    assert "standard input can be read once" in capfd.readouterr().err
+    assert "standard input can be read only once" in capfd.readouterr().err
 
 
 # ---- what is written -------------------------------------------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def test_every_data_sheet_can_be_shown_with_sources(capfd: pytest.CaptureFixture
 
 
 @pytest.mark.parametrize(("columns", "ridges"), [("100", 2), ("60", 1), ("46", 0), ("20", 0)])
-def test_a_narrow_terminal_loses_ridges_and_not_what_a_gpu_is(
+def test_a_narrow_terminal_hides_ridges_and_keeps_gpu_names(
     columns: str, ridges: int, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
@@ -48,7 +48,7 @@ def test_a_narrow_terminal_loses_ridges_and_not_what_a_gpu_is(
         )
 
 
-def test_peaks_of_integers_are_no_flops_and_names_are_words(capfd: pytest.CaptureFixture[str]) -> None:
+def test_integer_peaks_are_not_called_flops_and_names_are_words(capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main("gpus", "rtx-4090") == 0
     out = capfd.readouterr().out
     assert "INT8 tensor: 661 TOP/s, ridge 655 OP/B\n" in out

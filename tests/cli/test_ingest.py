@@ -35,7 +35,7 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "dataset"
 
 
-def test_rows_tell_where_they_come_from(tmp_path: Path) -> None:
+def test_rows_name_their_origin(tmp_path: Path) -> None:
     report = tmp_path / "one.ncu-rep"
     report.write_bytes(small_report(1, clock_control="Base"))
     assert take_in(report, "-o", tmp_path / "d", "--label", "commit=abc", "--label", "branch=main") == 0
@@ -53,7 +53,7 @@ def test_rows_tell_where_they_come_from(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_report_counts_once_whatever_it_is_called(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_copies_of_a_report_count_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     runs, target = tmp_path / "runs", tmp_path / "d"
     write_many(runs, 3)
     (runs / "deep/er").mkdir(parents=True)
@@ -69,7 +69,7 @@ def test_a_report_counts_once_whatever_it_is_called(tmp_path: Path, capfd: pytes
 
 
 @pytest.mark.long
-def test_bad_files_are_listed_and_the_others_taken_in(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_bad_files_are_listed_and_good_files_are_added(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     runs, target = tmp_path / "runs", tmp_path / "d"
     write_many(runs, 2)
     (runs / "text.ncu-rep").write_text("no report")
@@ -94,7 +94,7 @@ def test_a_mistyped_path_makes_no_dataset(tmp_path: Path, capfd: pytest.CaptureF
 
 
 @pytest.mark.long
-def test_again_keeps_labels_but_for_those_that_are_given_or_taken_away(tmp_path: Path) -> None:
+def test_a_second_run_keeps_labels_unless_they_are_set_or_removed(tmp_path: Path) -> None:
     runs, target = tmp_path / "runs", tmp_path / "d"
     write_many(runs, 1)
     assert take_in(runs, "-o", target, "--label", "commit=abc", "--label", "branch=old") == 0
@@ -139,7 +139,7 @@ def test_a_store_of_objects_is_a_dataset_and_a_source(tmp_path: Path) -> None:
         (("x.ncu-rep", "--scheduler", "tcp://127.0.0.1:1", "--workers", "2"), 2, "exclude --scheduler"),
     ],
 )
-def test_wrong_calls_are_told(
+def test_wrong_usage_is_explained(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: tuple[str, ...], exit_code: int, message: str
 ) -> None:
     assert run_main("ingest", *arguments, "-o", tmp_path / "d") == exit_code
@@ -156,7 +156,7 @@ def test_wrong_calls_are_told(
         ("memory://fleet", "memory://fleet: expected a place that outlasts this command, found this process's memory"),
     ],
 )
-def test_a_place_that_keeps_nothing_is_refused_before_a_report_is_read(
+def test_a_destination_that_keeps_nothing_is_refused_before_a_report_is_read(
     tmp_path: Path,
     capfd: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
@@ -177,12 +177,12 @@ def test_a_place_that_keeps_nothing_is_refused_before_a_report_is_read(
         (("--by", "moon"), "--by: expected one of driver, cuda, ncu, ncuroof, report, compiler, code, found 'moon'"),
         (("--by", "label:none"), "found 'label:none'"),
         (("--fail-on", "moon"), "--fail-on: expected one of driver"),
-        (("--fail-on", "driver", "--failures"), "--fail-on judges what changed"),
+        (("--fail-on", "driver", "--failures"), "--fail-on judges changes of time"),
         (("--kernel", "("), "--kernel: expected a regular expression, found '('"),
         (("--gpu", "*"), "--gpu: expected a regular expression, found '*'"),
     ],
 )
-def test_wrong_questions_are_told(
+def test_wrong_queries_are_explained(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: tuple[str, ...], message: str
 ) -> None:
     Dataset.at(str(tmp_path / "d")).prepare()
@@ -199,9 +199,7 @@ def answers(dataset: Path, capfd: pytest.CaptureFixture[str], *arguments: str) -
     return json.loads(capfd.readouterr().out)
 
 
-def test_a_regression_of_the_newest_commit_fails_where_it_is_asked_about(
-    dataset: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_regression_of_the_newest_commit_fails_if_asked_to(dataset: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main("fleet", dataset, "--by", "driver", "--fail-on", "label:commit") == 3
     said = capfd.readouterr()
     assert "slower by label commit (1)" in said.out
@@ -209,7 +207,7 @@ def test_a_regression_of_the_newest_commit_fails_where_it_is_asked_about(
     assert run_main("fleet", dataset, "--fail-on", "driver") == 0
 
 
-def test_the_document_tells_what_got_slower_by_commit(dataset: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_document_lists_slower_kernels_by_commit(dataset: Path, capfd: pytest.CaptureFixture[str]) -> None:
     found = answers(dataset, capfd)
     assert found["schema"] == "ncuroof.fleet_answers/1"
     assert (found["overview"]["n_reports"], found["overview"]["n_launches"]) == (4, 8)
@@ -232,7 +230,7 @@ def test_text_and_markdown_name_the_regression(
     assert "## slower by label commit \\(1\\)" in (tmp_path / "fleet.md").read_text().replace("(1)", "\\(1\\)")
 
 
-def test_filters_choose(dataset: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_filters_select_rows(dataset: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert answers(dataset, capfd, "--kernel", "^k1")["overview"]["n_launches"] == 4
     # Days 0, 1, 2 and 3 from 2023-11-14 on.
     assert answers(dataset, capfd, "--since", "2023-11-16")["overview"]["n_reports"] == 2
@@ -248,7 +246,7 @@ def test_filters_choose(dataset: Path, capfd: pytest.CaptureFixture[str]) -> Non
         (("--kernel", "zzz", "--sql", "SELECT COUNT(*) FROM kernels"), "--kernel 'zzz'"),
     ],
 )
-def test_filters_that_match_nothing_are_told_from_an_empty_dataset(
+def test_filters_that_match_nothing_are_distinguished_from_an_empty_dataset(
     dataset: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], arguments: tuple[str, ...], filters: str
 ) -> None:
     assert run_main("fleet", dataset, *arguments) == 2
@@ -281,7 +279,7 @@ def test_sql_sees_labels_as_columns(dataset: Path, capfd: pytest.CaptureFixture[
         ("SELECT CAST(name AS INT) FROM kernels", "conversion from `str`"),
     ],
 )
-def test_a_wrong_query_is_told_without_its_plan(
+def test_the_error_of_a_wrong_query_omits_its_plan(
     dataset: Path, capfd: pytest.CaptureFixture[str], query: str, said: str
 ) -> None:
     assert run_main("fleet", dataset, "--sql", query) == 2
@@ -295,12 +293,12 @@ def test_a_wrong_query_is_told_without_its_plan(
 @pytest.mark.parametrize(
     "query", ["DROP TABLE kernels", " delete from kernels", "-- all\n/* of it */ TRUNCATE TABLE kernels"]
 )
-def test_sql_that_asks_nothing_is_refused(dataset: Path, capfd: pytest.CaptureFixture[str], query: str) -> None:
+def test_empty_sql_is_refused(dataset: Path, capfd: pytest.CaptureFixture[str], query: str) -> None:
     assert run_main("fleet", dataset, "--sql", query) == 2
     assert "--sql: expected a query that begins with SELECT or WITH, found " in capfd.readouterr().err
 
 
-def test_sql_behind_a_comment_asks(dataset: Path) -> None:
+def test_sql_after_a_comment_is_run(dataset: Path) -> None:
     assert run_main("fleet", dataset, "--sql", "-- DROP it?\nSELECT COUNT(*) AS n FROM kernels") == 0
 
 

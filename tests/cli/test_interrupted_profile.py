@@ -124,7 +124,7 @@ def test_a_killed_ncu_leaves_no_half_report_either(tmp_path: Path, is_forced: bo
     assert not is_forced or (tmp_path / "run.ncu-rep").read_bytes() == WHOLE
 
 
-def test_what_cannot_be_told_counts_as_a_kernel(tmp_path: Path) -> None:
+def test_an_unclear_report_counts_as_one_with_a_kernel(tmp_path: Path) -> None:
     for name, content, expected in (("none", WHOLE[:NONE], False), ("half", WHOLE[:HALF], True), ("empty", b"", False)):
         (tmp_path / name).write_bytes(content)
         assert holds_kernel(tmp_path / name) is expected, name

@@ -58,7 +58,7 @@ def test_a_report_that_is_read_is_not_written_over(
         ("whatif", "IN", "--gpu", "b200", "-o", "LINK", "--force"),
     ],
 )
-def test_nor_by_a_link(
+def test_a_report_is_not_written_over_through_a_link(
     report: Path,
     capfd: pytest.CaptureFixture[str],
     link: Callable[[Path, Path], None],
@@ -71,14 +71,14 @@ def test_nor_by_a_link(
     assert linked.read_bytes() == RECORDING
 
 
-def test_nor_by_the_page_beside_it(report: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_report_is_not_written_over_by_its_page(report: Path, capfd: pytest.CaptureFixture[str]) -> None:
     named = report.rename(report.with_name("run.html"))
     assert run_main("report", named, "--force") == 1
     _assert_refused(capfd)
     assert named.read_bytes() == RECORDING
 
 
-def test_nor_the_counts_beside_a_report_although_ncuroof_wrote_them(
+def test_the_counts_beside_a_report_are_not_written_over_although_ncuroof_wrote_them(
     report: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     counts = report.with_name("run.counts.json")
@@ -87,7 +87,7 @@ def test_nor_the_counts_beside_a_report_although_ncuroof_wrote_them(
     _assert_refused(capfd)
 
 
-def test_nor_a_calibration_or_a_trace(report: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_calibration_or_a_trace_is_not_written_over(report: Path, capfd: pytest.CaptureFixture[str]) -> None:
     named = report.with_name("named.json")
     named.write_text("{}", encoding="utf-8")
     for option in ("--calibration", "--trace"):

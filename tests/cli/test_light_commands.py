@@ -23,7 +23,7 @@ WORDS = [
 
 
 @pytest.mark.parametrize("words", WORDS, ids=" ".join)
-def test_no_report_no_polars(words: list[str], tmp_path: Path) -> None:
+def test_commands_without_a_report_do_not_import_polars(words: list[str], tmp_path: Path) -> None:
     program = (
         "import sys\nfrom ncuroof.cli import main\n"
         f"try:\n    main({words!r})\nexcept SystemExit as end:\n    assert 'polars' not in sys.modules\n    raise\n"

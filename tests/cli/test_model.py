@@ -78,13 +78,13 @@ def test_a_tiny_kernel_is_ruled_by_its_launch(capfd: pytest.CaptureFixture[str])
     assert "launch overhead dominates" not in _out(capfd, *GEMM)
 
 
-def test_a_missing_peak_is_said_and_not_guessed(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_missing_peak_is_stated_and_not_guessed(capfd: pytest.CaptureFixture[str]) -> None:
     out = _out(capfd, *GEMM, "--dtype", "fp8", "--gpu", "a100-sxm-80gb")
     assert "the data sheet states no FP8 tensor peak" in out
     assert re.search(r"^a100-sxm-80gb +2731 +— +— +— +— +—$", out, re.MULTILINE)
 
 
-def test_times_of_all_kinds_of_work_are_told(capfd: pytest.CaptureFixture[str]) -> None:
+def test_times_of_all_kinds_of_work_are_shown(capfd: pytest.CaptureFixture[str]) -> None:
     # 4096² scores: 256 FLOP at 312e12 /s, 5 at 19.5e12 /s; four tensors of 4096·64·2 byte at 2.039e12 /s
     out = " ".join(_out(capfd, "model", "attention", "4096", "64", "--gpu", "a100-sxm-80gb").split())
     assert "compute 13.8 µs, other arithmetic 4.30 µs, DRAM 1.03 µs; 19.1 µs if nothing overlaps" in out
@@ -106,7 +106,7 @@ def test_a_measured_rate_is_held_against_the_roof(
     assert sentence in out
 
 
-def test_l2_and_what_has_to_hit(capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_product_shows_the_hit_rate_that_l2_needs(capfd: pytest.CaptureFixture[str]) -> None:
     out = _out(capfd, *GEMM, "--tile-m", "128", "--tile-n", "256")
     # A 16 times, B 32 times 33.55 MB: 1.61 GB; 67.1 MB of it from memory: 95.8 % hits
     assert "SMs read 1.61 GB from L2, 85.33 FLOP/B; 95.8 % of it must hit in L2" in out
@@ -182,7 +182,7 @@ def test_unknown_names_are_named_errors(capfd: pytest.CaptureFixture[str], wrong
 # ---- formats ----------------------------------------------------------------------------------------------------------------
 
 
-def test_json_has_base_units_and_null_for_what_is_not_known(capfd: pytest.CaptureFixture[str]) -> None:
+def test_json_has_base_units_and_null_for_unknown_values(capfd: pytest.CaptureFixture[str]) -> None:
     document = _json(capfd, *GEMM, "--dtype", "bf16", "--dtype", "fp8", "--gpu", "a100-sxm-80gb", "--gpu", "h100-sxm")
     assert document["schema"] == "ncuroof.model/1"
     assert [(row["dtype"], row["machine"]["id"]) for row in document["rows"]] == [
@@ -199,7 +199,7 @@ def test_json_has_base_units_and_null_for_what_is_not_known(capfd: pytest.Captur
     assert (unknown["bound"], unknown["least_ns"], unknown["peak_flop_per_s"]) == (None, None, None)
 
 
-def test_hits_are_told_of_sweeps_and_not_of_products(capfd: pytest.CaptureFixture[str]) -> None:
+def test_hits_are_shown_for_sweeps_and_not_for_products(capfd: pytest.CaptureFixture[str]) -> None:
     swept = _out(capfd, "model", "softmax", "4096", "32768", "--gpu", "h100-sxm").replace("\n    ", " ")
     # two tensors of 268.4 MB, 52.4 of the 536.9 MB stay: 9.8 %
     assert "swept in order repeatedly: at most 9.8 % hits" in swept
@@ -208,7 +208,7 @@ def test_hits_are_told_of_sweeps_and_not_of_products(capfd: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize(("machine", "is_said"), [("rtx-4090", True), ("h100-sxm", False)])
-def test_bytes_from_an_l2_without_a_bandwidth_are_said_not_to_count(
+def test_a_note_says_that_bytes_from_an_l2_of_unknown_bandwidth_do_not_count(
     capfd: pytest.CaptureFixture[str], machine: str, *, is_said: bool
 ) -> None:
     tiled = (*GEMM, "--tile-m", "128", "--tile-n", "128")
@@ -292,7 +292,7 @@ def test_the_page_says_what_is_modelled_as_a_table_and_suits_dark_screens(
     assert "prefers-color-scheme:dark" in page
 
 
-def test_a_picture_of_nothing_says_so(capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_picture_says_so(capfd: pytest.CaptureFixture[str]) -> None:
     assert "nothing here has both work and a roof" in _out(capfd, "model", "embedding", "8", "64", "--format", "svg")
 
 
@@ -308,7 +308,7 @@ def test_files_are_written_and_written_again(tmp_path: Path, capfd: pytest.Captu
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(names)
 
 
-def test_someone_elses_file_stays(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_foreign_file_is_kept(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "x.svg"
     path.write_text("<svg>mine</svg>", encoding="utf-8")
     assert run_main(*GEMM, "-o", path) == 1

@@ -55,7 +55,7 @@ def test_a_dash_is_standard_output_beside_files_too(command: list[str], capfdbin
 
 
 @pytest.mark.long
-def test_a_format_is_that_of_standard_output_and_of_names_that_say_nothing(command: list[str], capfdbinary) -> None:
+def test_format_applies_to_standard_output_and_to_names_without_a_suffix(command: list[str], capfdbinary) -> None:
     assert run_main(*command, "--format", "json") == 0
     printed = capfdbinary.readouterr().out
     assert json.loads(printed)
@@ -65,9 +65,12 @@ def test_a_format_is_that_of_standard_output_and_of_names_that_say_nothing(comma
     assert not Path("a.txt").read_bytes().startswith(b"{")  # --format does not override a suffix
 
 
-def test_a_format_that_nothing_would_have_is_wrong_usage(command: list[str], capfd) -> None:
+def test_a_format_that_applies_to_no_output_is_wrong_usage(command: list[str], capfd) -> None:
     assert run_main(*command, "-o", "a.txt", "--format", "json") == 2
-    assert "--format json applies to no output: each file's suffix sets another; add -o -" in capfd.readouterr().err
+    assert (
+        "--format json applies to no output: the suffix of each file sets its format; add -o -"
+        in capfd.readouterr().err
+    )
     assert not Path("a.txt").exists()
     assert run_main(*command, "-o", "a.json", "--format", "json") == 0
 
@@ -89,14 +92,14 @@ def test_a_folder_is_not_taken_for_a_file(command: list[str], capfd) -> None:
     assert not Path("a.json").exists()
 
 
-def test_a_file_whose_name_is_a_dash_is_no_standard_output(command: list[str], capfdbinary) -> None:
+def test_a_file_named_dash_is_not_standard_output(command: list[str], capfdbinary) -> None:
     assert run_main(*command, "-o", "a.json", "-o", "./-", "--format", "json") == 0
     assert capfdbinary.readouterr() == (b"", b"")
     assert Path("./-").read_bytes() == Path("a.json").read_bytes()
 
 
 @pytest.mark.long
-def test_quiet_concerns_standard_error_alone(command: list[str], capfd) -> None:
+def test_quiet_affects_only_standard_error(command: list[str], capfd) -> None:
     assert run_main(*command) == 0
     printed = capfd.readouterr().out
     assert run_main(*command, "--quiet") == 0
@@ -118,21 +121,21 @@ def test_standard_output_that_is_closed_is_an_error(command: list[str]) -> None:
         ("profile", "--dry-run", "s.py"), ("profile", "--remote-plan", "-", "s.py"),
     ],
 )  # fmt: skip
-def test_no_result_goes_nowhere(words: tuple[str, ...]) -> None:
+def test_every_command_refuses_a_closed_standard_output(words: tuple[str, ...]) -> None:
     code, said = run_with_closed_output(*words)
     assert code == 1
     assert said.endswith(b"ncuroof: standard output is closed\n  hint: redirect it to a file: > FILE\n")
 
 
 @pytest.mark.long
-def test_what_goes_into_a_file_needs_no_standard_output(command: list[str]) -> None:
+def test_writing_to_a_file_needs_no_standard_output(command: list[str]) -> None:
     assert run_with_closed_output(*command, "-o", "a.json", "--quiet") == (0, b"")
     assert Path("a.json").stat().st_size
     assert run_with_closed_output("profile", "-q", "--remote-plan", "p.sh", "train.py") == (0, b"")
     assert Path("p.sh").stat().st_size
 
 
-def test_a_suffix_of_another_commands_format_is_refused_whatever_format_says(tmp_path: Path, capfd) -> None:
+def test_a_suffix_of_a_different_commands_format_is_always_refused(tmp_path: Path, capfd) -> None:
     run = write_report([Kernel("saxpy", {**METRICS_BY_CHIP["GA100"], "gpu__time_duration.sum": 4096.0})])
     (tmp_path / "run.ncu-rep").write_bytes(run)
     assert run_main("report", tmp_path / "run.ncu-rep", "-o", tmp_path / "a.xml", "--format", "json") == 2
@@ -141,7 +144,7 @@ def test_a_suffix_of_another_commands_format_is_refused_whatever_format_says(tmp
 
 
 @pytest.mark.parametrize(("gone", "exit_code"), [({errno.EINVAL}, 0), (set(), 1)])
-def test_windows_tells_of_a_reader_that_went_away_as_of_an_invalid_argument(
+def test_windows_reports_a_closed_pipe_as_an_invalid_argument(
     gone: set[int], exit_code: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(**_: object) -> None:

@@ -23,12 +23,12 @@ from tests.support.patience import PATIENCE_S
         ("漢字?", "ascii", b"???"),
     ],
 )
-def test_what_is_printed_reads_alike(text: str, encoding: str, printed: bytes) -> None:
+def test_characters_that_an_encoding_lacks_are_replaced(text: str, encoding: str, printed: bytes) -> None:
     replace_what_cannot_be_encoded()
     assert text.encode(encoding, ERRORS) == printed
 
 
-def test_what_cannot_be_decoded_stays_an_error() -> None:
+def test_undecodable_input_stays_an_error() -> None:
     replace_what_cannot_be_encoded()
     with pytest.raises(UnicodeDecodeError):
         b"\xff".decode("ascii", ERRORS)

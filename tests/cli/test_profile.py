@@ -90,7 +90,7 @@ def test_a_program_is_counted_by_nsys_and_weighted(
     assert json.loads((folder / "run.counts.json").read_bytes())["source"] == "nsys"
 
 
-def test_a_page_of_others_is_seen_before_the_program_runs(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_foreign_page_is_noticed_before_the_program_runs(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (folder / "train.html").write_text("precious", encoding="utf-8")
     assert run_main("profile", "-q", "--no-per-shape", "train.py") == 1
     output = capfd.readouterr()
@@ -100,7 +100,7 @@ def test_a_page_of_others_is_seen_before_the_program_runs(folder: Path, capfd: p
 
 
 @pytest.mark.long
-def test_a_page_that_comes_in_the_way_costs_no_report(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_foreign_page_that_appears_later_costs_no_report(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (folder / "train.py").write_text("open('train.html', 'w').write('precious')", encoding="utf-8")
     assert run_main("profile", "-q", "--no-per-shape", "train.py") == 1
     assert "hint: ncuroof report train.ncu-rep -o other.html" in capfd.readouterr().err
@@ -108,7 +108,7 @@ def test_a_page_that_comes_in_the_way_costs_no_report(folder: Path, capfd: pytes
 
 
 @pytest.mark.long
-def test_the_next_run_gets_another_name(folder: Path) -> None:
+def test_the_next_run_gets_a_new_name(folder: Path) -> None:
     assert run_main("profile", "-q", "--no-per-shape", "train.py") == 0
     assert run_main("profile", "-q", "--no-per-shape", "train.py") == 0
     assert sorted(path.name for path in folder.glob("train*.ncu-rep")) == ["train-2.ncu-rep", "train.ncu-rep"]
@@ -147,7 +147,7 @@ def test_two_runs_at_once_get_two_names(folder: Path, capfd: pytest.CaptureFixtu
 
 
 @pytest.mark.long
-def test_a_name_that_is_claimed_meanwhile_is_anothers(
+def test_a_name_that_was_claimed_meanwhile_is_left_to_its_owner(
     folder: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("ncuroof.cli.profile.free_report", lambda _: Path("train.ncu-rep"))
@@ -232,7 +232,7 @@ def test_options_for_ncu_pass_through(folder: Path, capfd: pytest.CaptureFixture
     assert words[-3:] == ["--call-stack", sys.executable, "train.py"]
 
 
-def test_what_is_asked_for_besides_takes_more_passes_than_are_told(
+def test_additional_counters_make_the_number_of_passes_a_lower_bound(
     folder: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     plain = ("profile", "--compute-capability", "9.0", "--no-per-shape")
@@ -302,7 +302,7 @@ def test_a_call_that_makes_no_sense_exits_with_2(
     assert message in capfd.readouterr().err
 
 
-def test_the_plan_tells_passes_and_replays(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_plan_shows_passes_and_replays(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     run_main("profile", "--dry-run", "--compute-capability", "9.0", "--launch-count", "10", "train.py")
     assert "23 to 26 passes per launch, at most 260 replays" in capfd.readouterr().err
 
@@ -330,7 +330,7 @@ def test_the_plan_is_for_the_gpus_that_the_program_may_use(
     assert plan in capfd.readouterr().err
 
 
-def test_where_ncu_cannot_be_run_a_plan_can_be_written(
+def test_a_plan_can_be_written_without_ncu(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("ncuroof.ncu.machine.RECORDS_HERE", False)
@@ -339,7 +339,7 @@ def test_where_ncu_cannot_be_run_a_plan_can_be_written(
     assert run_main("profile", "-q", "--remote-plan", "p.sh", "train.py") == 0
 
 
-def test_a_remote_plan_asks_for_what_every_version_has(folder: Path) -> None:
+def test_a_remote_plan_asks_only_for_counters_of_every_version(folder: Path) -> None:
     assert run_main("profile", "-q", "--remote-plan", "p.sh", "--level", "quick", "train.py") == 0
     script = (folder / "p.sh").read_text(encoding="utf-8")
     assert "--section SpeedOfLight" in script
@@ -428,7 +428,7 @@ def test_a_remote_plan_records_a_whole_run_once_per_shape(
 
 @pytest.mark.parametrize("mode", ["range", "app-range"])
 @pytest.mark.parametrize("more", [("--dry-run",), ("--remote-plan", "p.sh")])
-def test_ranges_are_recorded_without_what_is_about_kernels(
+def test_ranges_are_recorded_without_sections_about_kernels(
     folder: Path, capfd: pytest.CaptureFixture[str], mode: str, more: tuple[str, ...]
 ) -> None:
     """ncu 2024.1.1: "Option profile-from-start is not supported during range replay", and so on."""
@@ -462,7 +462,7 @@ def test_a_remote_plan_covers_what_a_trace_says(folder: Path, capfd: pytest.Capt
     assert "gemm" in capfd.readouterr().out
 
 
-def test_a_remote_plan_replaces_no_file_of_others(folder: Path) -> None:
+def test_a_remote_plan_does_not_replace_a_foreign_file(folder: Path) -> None:
     assert run_main("profile", "-q", "--no-per-shape", "--remote-plan", "train.py", "train.py") == 1
     assert "trained" in (folder / "train.py").read_text(encoding="utf-8")
 
@@ -529,7 +529,7 @@ def _json(folder: Path, name: str) -> Path:
 
 @pytest.mark.long
 @pytest.mark.parametrize("words", [["gpus"], ["--help"], ["report", "--help"]])
-def test_a_reader_that_goes_away_is_no_error(words: list[str]) -> None:
+def test_a_closed_pipe_is_not_an_error(words: list[str]) -> None:
     readable, writable = os.pipe()
     os.close(readable)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -539,7 +539,7 @@ def test_a_reader_that_goes_away_is_no_error(words: list[str]) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
-def test_an_exit_of_somebody_elses_is_passed_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_exit_raised_elsewhere_is_passed_on(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def leave(_: object) -> None:
         raise SystemExit(5)
 
@@ -550,7 +550,7 @@ def test_an_exit_of_somebody_elses_is_passed_on(folder: Path, monkeypatch: pytes
 # ---- doctor ---------------------------------------------------------------------------------------------------------------------
 
 
-def test_the_doctor_exits_with_1_where_something_is_wrong(
+def test_the_doctor_exits_with_1_if_something_is_wrong(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("NCUROOF_NCU", "/nowhere/ncu")

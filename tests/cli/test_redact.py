@@ -54,7 +54,9 @@ def test_nothing_is_overwritten_unasked(report: Path, capfd: pytest.CaptureFixtu
 
 
 @pytest.mark.parametrize("name", ["page.html", "table.json"])
-def test_nor_is_what_ncuroof_wrote(report: Path, capfd: pytest.CaptureFixture[str], name: str) -> None:
+def test_a_file_of_ncuroof_is_not_overwritten_either(
+    report: Path, capfd: pytest.CaptureFixture[str], name: str
+) -> None:
     target = report.with_name(name)
     assert run_main("report", report, "-o", target) == 0
     before = target.read_bytes()
@@ -65,12 +67,12 @@ def test_nor_is_what_ncuroof_wrote(report: Path, capfd: pytest.CaptureFixture[st
     assert target.read_bytes()[:4] == b"NVR\0"
 
 
-def test_what_is_no_report_is_told(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_file_that_is_not_a_report_is_refused(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main("redact", tmp_path / "none.ncu-rep", tmp_path / "out.ncu-rep") == 1
     assert "no such file" in capfd.readouterr().err
 
 
-def test_a_folder_is_no_file_name(report: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_as_output_is_refused(report: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main("redact", report, f"{report.parent}/shared/") == 1
     assert "shared/: expected a file, found a folder's name\n" in capfd.readouterr().err
     assert list(report.parent.iterdir()) == [report]
@@ -90,7 +92,7 @@ def test_a_relative_dash_is_a_file(report: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.long
-def test_a_result_that_nothing_takes_is_refused(
+def test_a_result_without_a_destination_is_refused(
     report: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code, said = run_with_closed_output("redact", report, "-")
@@ -103,7 +105,7 @@ def test_a_result_that_nothing_takes_is_refused(
     assert "a report is binary and would garble the terminal" in err
 
 
-def test_counts_beside_the_report_are_not_copied_and_that_is_said(
+def test_a_note_says_that_counts_beside_the_report_are_not_copied(
     report: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     report.with_name("in.counts.json").write_text("{}", encoding="utf-8")

@@ -94,7 +94,7 @@ def test_a_second_run_replaces_the_page(report: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_page_of_someone_else_is_kept(small: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_foreign_page_is_kept(small: Path, capfd: pytest.CaptureFixture[str]) -> None:
     page = small.with_suffix(".html")
     page.write_bytes(b"<!doctype html>mine")
     assert run_main("report", small) == 1
@@ -118,7 +118,7 @@ def test_the_page_is_named_after_any_report(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("form", ["html", "json", "md", "csv", "parquet", "term"])
-def test_a_dash_is_standard_output_and_gives_what_a_file_would_hold(
+def test_a_dash_writes_to_standard_output_what_a_file_would_hold(
     report: Path, capfdbinary: pytest.CaptureFixture[bytes], form: str
 ) -> None:
     file = report.with_name(f"out.{form}")
@@ -246,7 +246,7 @@ def test_verbose_talks_on_standard_error_only(report: Path, capfd: pytest.Captur
     assert f"read {N_KERNELS} kernels" in err
 
 
-def test_errors_do_not_pass_on_what_acts_on_a_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_errors_contain_no_control_sequences(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for name in ("\x1b[31mred", "\u202eevil", os.fsdecode(b"\xff"), "two\nlines"):
         for path in (tmp_path / name, tmp_path / name / "inside"):
             (tmp_path / name).write_bytes(b"hello")
@@ -274,7 +274,7 @@ def test_a_page_with_a_hostile_name_is_announced_harmlessly(tmp_path: Path, capf
 @pytest.mark.parametrize(
     "arguments", [[], ["-o", "-"], ["-o", "-", "--format", "json"], ["-o", "-", "--format", "csv"]]
 )
-def test_a_reader_that_goes_away_is_no_error(report: Path, arguments: list[str]) -> None:
+def test_a_closed_pipe_is_not_an_error(report: Path, arguments: list[str]) -> None:
     readable, writable = os.pipe()
     os.close(readable)
     done = _run("report", report, *arguments, stdout=writable)
@@ -284,7 +284,7 @@ def test_a_reader_that_goes_away_is_no_error(report: Path, arguments: list[str])
 
 
 @pytest.mark.long
-def test_head_gets_its_line(report: Path) -> None:
+def test_head_gets_one_line(report: Path) -> None:
     command = f"{sys.executable} -m ncuroof report {report} -o - --format json | head -1"
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", command], capture_output=True, timeout=PATIENCE_S, cwd=ROOT, check=False
@@ -307,7 +307,7 @@ def test_a_full_standard_output_is_one_line_and_exit_1(small: Path, arguments: l
 
 
 @pytest.mark.long
-def test_closed_streams_are_no_defect(small: Path) -> None:
+def test_closed_streams_cause_no_traceback(small: Path) -> None:
     run = f"{sys.executable} -m ncuroof report {small}"
     for redirection, code in (
         (f"{run} -o - --format json >&-", 1),
@@ -324,7 +324,7 @@ def test_closed_streams_are_no_defect(small: Path) -> None:
 
 
 @pytest.mark.long
-def test_an_encoding_without_our_characters_is_no_defect(report: Path) -> None:
+def test_an_encoding_without_our_characters_causes_no_traceback(report: Path) -> None:
     done = _run("report", report, "-o", "-", environment={"PYTHONIOENCODING": "ascii"})
     assert done.returncode == 0
     assert done.stderr == b""
@@ -498,7 +498,7 @@ def test_flags_hold_before_and_after_the_command(tmp_path: Path, flags: list[str
 
 
 @pytest.mark.parametrize("flags", [["-q", "-v", "report"], ["-q", "report", "-v"], ["report", "-v", "-q"]])
-def test_nobody_is_quiet_and_verbose(flags: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+def test_quiet_and_verbose_exclude_each_other(flags: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     assert run_main(*flags, demo.REPORT, "-o", "-") == 2
     out, said = capfd.readouterr()
     assert "--quiet and --verbose exclude each other" in said

@@ -16,7 +16,7 @@ from tests.support import demo
 
 
 @pytest.mark.long
-def test_the_run_is_told_on_each_gpu(capfd) -> None:
+def test_the_run_is_shown_on_each_gpu(capfd) -> None:
     assert run_main("whatif", demo.REPORT, "--gpu", "b200", "--gpu", "a100-sxm-80gb") == 0
     lines = capfd.readouterr().out.splitlines()
     rows = {line.split()[0]: line for line in lines if line}
@@ -103,7 +103,7 @@ def test_bad_input_gets_a_named_error(capfd, arguments: tuple[str, ...], code: i
 
 
 @pytest.mark.long
-def test_a_damaged_report_is_told(tmp_path: Path, capfd) -> None:
+def test_a_damaged_report_is_remarked(tmp_path: Path, capfd) -> None:
     path = tmp_path / "cut.ncu-rep"
     path.write_bytes(demo.REPORT.read_bytes()[:-100])
     assert run_main("whatif", path, "--gpu", "b200", "--format", "json") == 0

@@ -13,7 +13,7 @@ import pytest
 
 from ncuroof.collect.arguments import Selection, files_of_ranks, kernel_pattern, ncu_command, report_argument
 from ncuroof.collect.programs import Program
-from ncuroof.collect.request import Request, Steps, refuse_what_is_given
+from ncuroof.collect.request import Request, Steps, refuse_options_set_by_ncuroof
 from ncuroof.errors import ProfileRequestError
 from ncuroof.ncu.settings import load_settings
 from tests.collect.making import COLLECTION, DEMO, PLAN, request
@@ -92,7 +92,7 @@ def test_force_overwrites() -> None:
     assert command(force=True)[:4] == ["ncu", "--force-overwrite", "--export", "run"]
 
 
-def test_what_was_counted_chooses_functions_exactly() -> None:
+def test_counts_select_functions_exactly() -> None:
     found = command(selection=Selection(("gemm", "operator()"), per_shape=True))
     assert found[found.index("--kernel-name") + 1] == r"regex:^(?!.*(?:nccl|nvshmem))(?:gemm|operator\(\))$"
     assert found[found.index("--filter-mode") + 1] == "per-launch-config"
@@ -119,7 +119,7 @@ def test_a_function_is_found_in_each_kind_of_name(is_mangled: bool, name: str) -
     assert bool(re.search(pattern, "_Z14copykernel_v2xPf")) is is_mangled
 
 
-def test_signs_in_a_name_stand_for_themselves() -> None:
+def test_special_characters_in_a_name_are_escaped() -> None:
     """In ncu's expressions, `\\<` would begin a word and `\\'` end the name."""
     selection = Selection(("operator<", "'lambda'", "a.b[c]{d}|e^f$g\\h+i?"))
     pattern = kernel_pattern(request(with_collectives=True), selection, load_settings())
@@ -139,7 +139,9 @@ def test_signs_in_a_name_stand_for_themselves() -> None:
         ("(?i)gemm", False),
     ],
 )
-def test_what_no_functions_name_has_is_looked_for_in_whole_names(pattern: str, *, is_about_whole_names: bool) -> None:
+def test_a_pattern_that_no_function_name_can_have_is_searched_in_whole_names(
+    pattern: str, *, is_about_whole_names: bool
+) -> None:
     found = command(kernels=("relu", pattern))
     assert (found[found.index("--kernel-name") + 1]).endswith(f".*(?:relu|{pattern.replace('(?i)gemm', '(?i:gemm)')})")
     assert (("--kernel-name-base", "demangled") in pairwise(found)) is is_about_whole_names
@@ -225,7 +227,7 @@ def test_every_option_of_ours_that_ncu_takes_once_is_refused_among_the_users() -
     settings = load_settings()
     assert ours | {"--set"} == {option for option in settings.given_by_ncuroof if option.startswith("--")}
     with pytest.raises(ProfileRequestError, match="--metrics for ncu"):
-        refuse_what_is_given(("--metrics", "a.sum"), settings.given_by_ncuroof)
+        refuse_options_set_by_ncuroof(("--metrics", "a.sum"), settings.given_by_ncuroof)
 
 
 def test_ranges_are_asked_for_once() -> None:

@@ -66,7 +66,7 @@ class Torch:
         return n
 
 
-def test_a_call_reads_what_it_says() -> None:
+def test_a_call_reads_the_stated_number_of_bytes() -> None:
     torch = Torch()
     n_bytes, call = l2_read(torch, "cuda")
     call()

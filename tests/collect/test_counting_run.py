@@ -41,7 +41,7 @@ def test_nsys_counts_a_program(tmp_path: Path, capfd: pytest.CaptureFixture[str]
     assert tuple(capfd.readouterr()) == ("hello\n", "dear\n")
 
 
-def test_a_program_that_fails_is_counted_as_far_as_it_came(tmp_path: Path) -> None:
+def test_a_failing_program_is_counted_up_to_its_failure(tmp_path: Path) -> None:
     database = write_database(tmp_path / "made.sqlite", [Ran(0, 10, 1)])
     counts = counting_run((sys.executable, "-c", "raise SystemExit(3)"), stand_in_nsys(tmp_path, database)).count()
     assert counts[None].n_launches == 1
@@ -54,7 +54,7 @@ def test_a_program_that_fails_is_counted_as_far_as_it_came(tmp_path: Path) -> No
         ([Ran(0, 1, 1, table="MEMSET")], "nsys saw no kernel on a GPU"),
     ],
 )
-def test_what_nsys_cannot_count_is_recorded_whole_unless_counts_are_needed(
+def test_a_program_that_nsys_cannot_count_is_recorded_whole_unless_counts_are_needed(
     tmp_path: Path, ran: list[Ran] | None, message: str
 ) -> None:
     nsys = stand_in_nsys(tmp_path, None if ran is None else write_database(tmp_path / "made.sqlite", ran))
@@ -65,7 +65,7 @@ def test_what_nsys_cannot_count_is_recorded_whole_unless_counts_are_needed(
         counting_run(HELLO, nsys, cover_frac=0.9).count()
 
 
-def test_a_trace_that_cannot_be_counted_is_no_reason_to_record_all(tmp_path: Path) -> None:
+def test_a_trace_that_cannot_be_counted_does_not_lead_to_a_whole_recording(tmp_path: Path) -> None:
     """It may be too large, and then so would be the recording."""
     (tmp_path / "made.sqlite").write_bytes(b"SQLite format 3\0")
     with pytest.raises(
@@ -171,14 +171,14 @@ def test_output_passes_through_up_to_nsyss_last_words(printed: bytes, passed_on:
     assert (done.returncode, done.stdout) == (5, passed_on)
 
 
-def test_nsys_goes_on_where_nobody_reads_what_the_program_prints() -> None:
+def test_nsys_goes_on_after_the_output_pipe_is_closed() -> None:
     program = "import time\nfor n in range(10): print('loss', n, flush=True); time.sleep(0.05)\nraise SystemExit(5)"
     words = ["sh", "-c", '{ "$0" -c "$1" "$2"; echo $? >&2; } | head -1', sys.executable, RELAYED, program]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("loss 0\n", "5\n")
 
 
-def test_a_long_trace_is_told_of_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_trace_is_announced_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ncuroof.collect.counting_run._LONG_BYTES", 10)
     monkeypatch.setattr(
         CountingRun, "command", lambda _, folder: ["cp", str(tmp_path / "trace.json"), str(folder / "trace.json")]
@@ -210,7 +210,7 @@ STUBBORN = "import os, signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN
 
 
 @pytest.mark.parametrize(("program", "grace_s", "cleans_up"), [(CLEANING, 10, True), (STUBBORN, 0.2, False)])
-def test_what_ends_us_ends_the_program_and_leaves_no_files(
+def test_a_signal_to_ncuroof_ends_the_program_and_leaves_no_files(
     tmp_path: Path, program: str, grace_s: float, cleans_up: bool
 ) -> None:
     nsys = tmp_path / "nsys"

@@ -223,7 +223,7 @@ def test_an_unknown_chip_is_asked_for_what_every_chip_has() -> None:
 
 
 @pytest.mark.oracle
-def test_sections_bring_what_is_said_of_them() -> None:
+def test_sections_collect_the_counters_stated_for_them() -> None:
     """Every counter of a pattern stands in NVIDIA's section file, in the headers, bodies or metrics that it collects."""
     ncu = find_ncu()
     folder = None if ncu is None else ncu.parent / "sections"

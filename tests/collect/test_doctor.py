@@ -49,7 +49,7 @@ def checks(**more: Any) -> dict[str, Check]:
     return {check.name: check for check in examine(machine(**more), load_settings())}
 
 
-def test_where_ncu_cannot_be_run_nothing_else_matters() -> None:
+def test_without_ncu_nothing_else_is_checked() -> None:
     (found,) = examine(replace(machine(), records_here=False), load_settings())
     assert (found.state, found.found) == ("failed", "recording needs Linux, this is Windows")
     assert "--remote-plan" in found.fix
@@ -75,12 +75,12 @@ def test_nsys_is_looked_for_where_ncu_is(tmp_path: Path) -> None:
     assert find_nsys({"PATH": "/nowhere"}, [tmp_path / "none"]) is None
 
 
-def test_nsys_is_told_and_not_needed() -> None:
+def test_nsys_is_shown_and_not_needed() -> None:
     assert checks(nsys=Path("/usr/local/cuda/bin/nsys"))["nsys"] == Check("nsys", "ok", "/usr/local/cuda/bin/nsys")
     assert checks()["nsys"].found.startswith("not found; optional")
 
 
-def test_without_permission_the_three_fixes_are_told() -> None:
+def test_without_permission_the_three_fixes_are_shown() -> None:
     check = checks(params=RESTRICTED)["counter permission"]
     assert check.state == "failed"
     assert "ERR_NVGPUCTRPERM" in check.found
@@ -97,7 +97,7 @@ def test_root_without_the_privilege_as_in_a_container_has_no_permission() -> Non
     assert checks(params=RESTRICTED, status=NOBODY, user=0)["counter permission"].state == "failed"
 
 
-def test_what_cannot_be_seen_is_unknown_and_does_not_fail() -> None:
+def test_a_check_that_cannot_be_made_is_unknown_and_does_not_fail() -> None:
     found = examine(machine(params=None, ps=None), load_settings())
     assert {check.name for check in found if check.state == "unknown"} == {"counter permission", "other profilers"}
     assert can_profile(found)
@@ -120,7 +120,7 @@ def test_what_cannot_be_seen_is_unknown_and_does_not_fail() -> None:
         ({"tmp": "/no/such/folder"}, "temporary files", "failed", "No such file"),
     ],
 )
-def test_what_is_wrong_is_told_with_a_fix(more: dict[str, Any], name: str, state: str, message: str) -> None:
+def test_each_problem_is_shown_with_a_fix(more: dict[str, Any], name: str, state: str, message: str) -> None:
     check = checks(**more)[name]
     assert check.state == state
     assert message in check.found
@@ -196,7 +196,7 @@ def test_the_version_is_asked_for(tmp_path: Path) -> None:
         ncu_version(_executable(tmp_path / "other", "echo hello"))
 
 
-def test_a_gpu_that_is_too_old_is_in_nobodys_way_where_another_is_not() -> None:
+def test_a_gpu_that_is_too_old_does_not_matter_beside_a_supported_one() -> None:
     old = "NVIDIA GeForce GT 1030, 6.1, 570.86.15, [N/A]\n"
     assert checks(smi=old)["GPU 0"].state == "failed"
     both = checks(smi=f"{old}{H200}")

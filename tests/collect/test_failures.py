@@ -51,7 +51,7 @@ def ended(*messages: str, status: int = 0, exit_status: int | None = None, is_co
 
 
 @pytest.mark.parametrize("failure", [failure.id for failure in FAILURES])
-def test_a_failure_is_known_by_ncus_words(failure: str) -> None:
+def test_a_failure_is_recognised_by_the_message_of_ncu(failure: str) -> None:
     found = known_failure([SAID[failure]], FAILURES, has_kernels=False)
     assert found is not None
     assert found.id == failure
@@ -76,12 +76,12 @@ def test_the_three_fixes_for_permission() -> None:
     assert "Slurm" in hint
 
 
-def test_the_root_is_told_before_what_follows_from_it() -> None:
+def test_the_root_cause_comes_before_its_consequences() -> None:
     messages = [SAID["replay-failed"], SAID["no-permission"], "==WARNING== No kernels were profiled."]
     assert known_failure(messages, FAILURES).id == "no-permission"  # type: ignore[union-attr]
 
 
-def test_a_program_that_failed_is_to_blame_itself() -> None:
+def test_a_failed_program_is_named_as_the_cause() -> None:
     error = why_nothing(ended(NOTHING, exit_status=3), FAILURES, is_filtered=False)
     assert str(error) == "the program exited with status 3 before a kernel was recorded (target-failed)"
 
@@ -96,13 +96,13 @@ def test_no_kernels(is_filtered: bool, hint: str) -> None:
     assert hint in str(error.hint)
 
 
-def test_a_program_is_said_to_have_used_cuda_only_where_ncu_says_so() -> None:
+def test_a_program_is_said_to_have_used_cuda_only_if_ncu_says_so() -> None:
     assert str(why_nothing(ended(NOTHING), FAILURES, is_filtered=True)).startswith("ncu saw no process that uses CUDA")
     error = why_nothing(ended(status=127), FAILURES, is_filtered=False, has_ranks=True)
     assert str(error) == "the launcher exited with status 127 before any program used CUDA"
 
 
-def test_words_that_are_not_known_are_passed_on() -> None:
+def test_unknown_messages_are_passed_on() -> None:
     error = why_nothing(ended("==ERROR== The moon is in the way."), FAILURES, is_filtered=False)
     assert str(error) == "ncu recorded nothing: The moon is in the way."
 
@@ -118,17 +118,17 @@ def test_words_that_are_not_known_are_passed_on() -> None:
         ([NOTHING.replace("kernels", "graphs")], "ncu saw no process that uses CUDA"),
     ],
 )
-def test_errors_are_the_reason_and_no_warnings_before_them(said: list[str], message: str) -> None:
+def test_errors_are_the_reason_and_not_the_warnings_before_them(said: list[str], message: str) -> None:
     assert message in str(why_nothing(ended(*said), FAILURES, is_filtered=False))
 
 
-def test_what_was_not_printed_stands_nowhere_above() -> None:
+def test_a_message_that_was_not_printed_is_not_said_to_be_above() -> None:
     error = refusal("==ERROR== The moon is in the way.", FAILURES)
     assert error is not None
     assert "above" not in str(error.hint)
 
 
-def test_a_failure_that_is_passed_over_is_no_refusal() -> None:
+def test_an_ignored_failure_is_not_a_refusal() -> None:
     said = "==ERROR== The application terminated before first instrumented API call."
     assert "(program-never-used-cuda)" in str(refusal(said, FAILURES))
     assert refusal(said, FAILURES, ["program-never-used-cuda"]) is None
@@ -136,7 +136,7 @@ def test_a_failure_that_is_passed_over_is_no_refusal() -> None:
 
 
 @pytest.mark.oracle
-def test_the_real_ncus_failure_on_a_machine_without_a_driver_is_known(capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_failure_of_the_real_ncu_without_a_driver_is_recognised(capfd: pytest.CaptureFixture[str]) -> None:
     ncu = find_ncu()
     if ncu is None:
         pytest.skip("NVIDIA's ncu is not installed")
@@ -172,7 +172,7 @@ def test_the_real_ncus_failure_on_a_machine_without_a_driver_is_known(capfd: pyt
         (("./no-such-program",), "program-not-found"),
     ],
 )
-def test_what_the_real_ncu_says_before_it_has_a_log_is_heard(
+def test_messages_of_the_real_ncu_before_its_log_are_read(
     capfd: pytest.CaptureFixture[str], words: tuple[str, ...], failure: str
 ) -> None:
     ncu = find_ncu()

@@ -57,7 +57,7 @@ def test_gaps_of_one_place_are_summed_the_most_first() -> None:
         [],
     ],
 )
-def test_where_nothing_is_named_nothing_is_told(gaps: list[Gap]) -> None:
+def test_without_named_ranges_no_places_are_shown(gaps: list[Gap]) -> None:
     assert during(gaps, RANGES) == ()
 
 
@@ -69,7 +69,7 @@ def test_half_of_the_time_is_in_gaps_of_a_length_or_longer(lengths: list[int], h
     assert half_in_gaps_of([gap(0, length, None) for length in lengths]) == half_ns
 
 
-def test_few_places_are_told() -> None:
+def test_only_a_few_places_are_shown() -> None:
     gaps = [gap(0, length, None, name=f"k{length}") for length in (1, 100, 60, 50, 40, 30, 20)]
     assert before(gaps) == tuple(Place(f"k{length}", length) for length in (100, 60, 50, 40, 30))
     assert before([gap(0, 99, None), gap(0, 1, None, name="seldom")]) == (Place("gemm", 99),)
@@ -124,7 +124,7 @@ def test_names_can_be_written() -> None:
     assert TemporalBreakdown.from_dict(breakdown.to_dict()).parts[0].during == (Place("?", 1.0),)
 
 
-def test_a_step_of_the_profiler_is_no_place_even_if_it_holds_none() -> None:
+def test_a_step_of_the_profiler_is_never_a_place() -> None:
     events = [operator("ProfilerStep#3", 0, 1000, "user_annotation"), operator("train", 2000, 3000, "user_annotation")]
     assert [each.name for each in timeline_of(events).ranges] == ["train"]
 

@@ -36,7 +36,7 @@ def test_the_first_line_names_python(tmp_path: Path, beginning: str, expected: t
 
 
 @pytest.mark.parametrize("path", ["absent", ".", "a\0b"])
-def test_what_cannot_be_read_names_no_python(path: str) -> None:
+def test_an_unreadable_file_names_no_python(path: str) -> None:
     assert python_named_in(path) == ()
 
 

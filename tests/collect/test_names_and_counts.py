@@ -59,7 +59,7 @@ def test_two_spellings_are_one_kernel(gnu: str, nvidia: str) -> None:
     assert function_name(gnu) == function_name(nvidia)
 
 
-def test_another_template_argument_is_another_kernel() -> None:
+def test_a_different_template_argument_makes_a_different_kernel() -> None:
     assert same_kernel_key("void k<4, float>(int)") != same_kernel_key("void k<8, float>(int)")
     assert same_kernel_key("void k<Add<float> >(int)") != same_kernel_key("void k<Mul<float> >(int)")
     assert same_kernel_key("k<f<int>(T1)::[lambda(int) (instance 1)]>") != same_kernel_key(
@@ -164,7 +164,7 @@ def test_launches_are_counted_by_kernel_and_shape() -> None:
     assert (counts.n_launches, counts.duration_ns) == (4, 80_000.0)
 
 
-def test_an_event_without_a_grid_is_told() -> None:
+def test_an_event_without_a_grid_is_a_named_error() -> None:
     with pytest.raises(CountsError, match=r"an event is malformed: kernel k: 'grid' is missing$"):
         timeline_of([{"cat": "kernel", "name": "k", "ts": 0, "dur": 1.0, "args": {}}])
 
@@ -250,7 +250,7 @@ def test_predecessors_are_those_of_the_stream_and_come_back_as_they_were_written
     assert before(counts.renamed({"a": "A"}).kernels) == {"A": {"b": 2}, "b": {"A": 1, "b": 1}, "other": {}}
 
 
-def test_predecessors_are_not_known_where_streams_are_not_or_counts_are_older() -> None:
+def test_predecessors_are_unknown_without_streams_or_in_old_counts() -> None:
     counts = count_launches(Timeline([ran("a", 0), ran("b", 10, None)], []), source="nsys")
     assert before(counts.kernels) == {"a": None, "b": None}
     (kernel, *_) = count_launches(Timeline([ran("a", 0), ran("b", 10)], []), source="nsys").kernels
@@ -305,7 +305,7 @@ def test_predecessors_are_not_known_where_streams_are_not_or_counts_are_older() 
         b"\xff\xfe",
     ],
 )
-def test_what_is_no_counts_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_counts_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "run.counts.json"
     path.write_bytes(content)
     with pytest.raises(CountsError):
@@ -331,7 +331,7 @@ def test_what_is_no_counts_is_refused(tmp_path: Path, content: bytes) -> None:
         ),
     ],
 )
-def test_damaged_counts_are_told_by_file_and_entry_without_pythons_terms(
+def test_damaged_counts_are_named_by_file_and_entry_without_terms_of_python(
     tmp_path: Path, content: bytes, message: str
 ) -> None:
     path = tmp_path / "run.counts.json"

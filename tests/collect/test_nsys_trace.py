@@ -52,7 +52,7 @@ def parts(path: Path) -> dict[str, tuple[float, int | None]]:
     return {part.name: (part.duration_ns / 1e3, part.n_gaps) for part in breakdown.parts}
 
 
-def test_a_database_counts_kernels_and_tells_what_the_gpu_did(tmp_path: Path) -> None:
+def test_a_database_gives_kernel_counts_and_the_activity_of_the_gpu(tmp_path: Path) -> None:
     path = write_database(tmp_path / "run.sqlite", RAN, CALLED)
     counts = read_trace(path)
     assert counts.source == "nsys"
@@ -113,7 +113,7 @@ def test_ranges_of_nvtx_name_the_places_of_idle_time(tmp_path: Path) -> None:
     ]
 
 
-def test_graphs_recorded_as_wholes_are_no_idle_time(tmp_path: Path) -> None:
+def test_graphs_recorded_as_wholes_are_not_idle_time(tmp_path: Path) -> None:
     graphs = [Ran(start, start + 90, number, table="GRAPH_TRACE") for number, start in enumerate((10, 100))]
     path = write_database(tmp_path / "run.sqlite", [Ran(0, 10, 7), *graphs])
     assert parts(path) == {"computation": (190, None)}
@@ -129,12 +129,12 @@ def test_graphs_taken_apart_say_nothing_of_gaps(tmp_path: Path) -> None:
     assert (counts.n_launches, counts.breakdown) == (2, None)
 
 
-def test_a_trace_without_calls_tells_gaps_all_the_same(tmp_path: Path) -> None:
+def test_a_trace_without_calls_still_has_gaps(tmp_path: Path) -> None:
     path = write_database(tmp_path / "run.sqlite", [Ran(0, 10, None), Ran(15, 20, None)])
     assert parts(path) == {"computation": (15, None), "other_wait": (5, 1)}
 
 
-def test_a_call_that_never_ended_costs_no_trace(tmp_path: Path) -> None:
+def test_a_trace_with_an_unfinished_call_is_read(tmp_path: Path) -> None:
     cut_off = [Called(104, 0, 2), *(call for call in CALLED if call.launches != 2)]
     assert parts(write_database(tmp_path / "run.sqlite", RAN[:2], cut_off))["other_wait"] == (12, 1)
 
@@ -162,13 +162,13 @@ def broken(folder: Path, statement: str) -> Path:
         ("UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET globalTid = 'me'", "expected a trace of Nsight Systems"),
     ],
 )  # fmt: skip
-def test_what_is_no_trace_is_refused(tmp_path: Path, statement: str, message: str) -> None:
+def test_a_file_that_is_not_a_trace_is_refused(tmp_path: Path, statement: str, message: str) -> None:
     with pytest.raises(CountsError, match=message) as error:
         read_trace(broken(tmp_path, statement))
     assert error.value.hint is not None
 
 
-def test_a_name_that_is_no_text_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+def test_a_name_with_invalid_bytes_is_read_as_far_as_possible(tmp_path: Path) -> None:
     path = broken(tmp_path, "UPDATE StringIds SET value = CAST(x'ff67' AS TEXT) WHERE value = 'relu'")
     assert "\N{REPLACEMENT CHARACTER}g" in [kernel.name for kernel in read_trace(path).kernels]
 
@@ -180,7 +180,7 @@ def test_a_damaged_database_is_refused(tmp_path: Path) -> None:
         read_trace(path)
 
 
-def test_a_trace_beyond_measure_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trace_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nsys_trace, "_MOST_ROWS", 6)
     with pytest.raises(CountsError, match="more than 6 entries of one kind: trace a shorter time"):
         read_trace(write_database(tmp_path / "run.sqlite", RAN, CALLED))
@@ -300,6 +300,6 @@ def test_ranges_are_read_as_nsys_records_them(tmp_path: Path) -> None:
 
 
 @needs_nsys
-def test_a_report_of_nsys_without_kernels_is_told(export: Path) -> None:
+def test_a_report_of_nsys_without_kernels_is_a_named_error(export: Path) -> None:
     with pytest.raises(CountsError, match=r"run\.nsys-rep: the trace contains no GPU kernels"):
         read_trace(export.with_suffix(".nsys-rep"))

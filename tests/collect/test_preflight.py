@@ -47,13 +47,13 @@ def test_a_script_on_a_good_machine_may_run(tmp_path: Path, script: str) -> None
         (("no-such-launcher", "-n", "2", "./app"), r"no-such-launcher: not found on PATH \(program-not-found\)"),
     ],
 )
-def test_a_program_that_is_not_there(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+def test_a_missing_program_is_refused(tmp_path: Path, words: tuple[str, ...], message: str) -> None:
     with pytest.raises(NcuroofError, match=message) as error:
         preflight(recorder(tmp_path, words), machine())
     assert error.value.exit_code == 1  # as for a report that is not there; 2 is for wrong options
 
 
-def test_a_command_that_is_not_installed_is_told_before_that_it_is_no_script(tmp_path: Path) -> None:
+def test_a_missing_command_is_named_before_the_lack_of_a_script(tmp_path: Path) -> None:
     # trl is a Python script itself; where it is missing, that is the news, not "expected a Python script".
     with pytest.raises(NcuroofError, match=r"^no-such-trl: not found on PATH \(program-not-found\)"):
         preflight(recorder(tmp_path, ("no-such-trl", "sft"), steps=Steps(10, 10)), machine())
@@ -75,7 +75,7 @@ def test_a_wrapper_may_know_another_folder_with_the_script(tmp_path: Path) -> No
         ("build", r"build: expected a program, found a directory \(program-not-found\)", "name a program in it"),
     ],
 )
-def test_what_is_there_but_no_program(
+def test_a_file_that_is_not_a_program_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, message: str, hint: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -107,7 +107,7 @@ def main():
         ("Trainer", "has no such function", "it defines Trainer.fit, Trainer.step, main, main.train_step;"),
     ],
 )
-def test_a_function_that_the_script_lacks_is_told_before_it_runs(
+def test_a_function_that_the_script_lacks_is_refused_before_it_runs(
     tmp_path: Path, script: str, of: str, message: str, hint: str
 ) -> None:
     Path(script).write_text(FUNCTIONS, encoding="utf-8")
@@ -119,14 +119,14 @@ def test_a_function_that_the_script_lacks_is_told_before_it_runs(
 
 
 @pytest.mark.parametrize("of", ["optimizer", "dataloader", "main.train_step", "Trainer.step", "pkg:nothing"])
-def test_what_may_be_a_step_is_looked_at_where_it_can_be(tmp_path: Path, script: str, of: str) -> None:
+def test_a_function_that_may_be_a_step_passes_the_check(tmp_path: Path, script: str, of: str) -> None:
     Path(script).write_text(FUNCTIONS, encoding="utf-8")
     preflight(recorder(tmp_path, (script,), steps=Steps(2, 2, of=of)), machine())
     Path(script).write_text("def f(:", encoding="utf-8")  # Python will tell
     preflight(recorder(tmp_path, (script,), steps=Steps(2, 2, of="f")), machine())
 
 
-def test_a_function_of_what_runs_with_dash_m_is_refused_before_it_runs(tmp_path: Path) -> None:
+def test_a_function_of_a_module_run_with_dash_m_is_refused_before_it_runs(tmp_path: Path) -> None:
     words = (sys.executable, "-m", "pkg.train")
     with pytest.raises(ProfileRequestError, match="cannot be counted in a module run with -m"):
         preflight(recorder(tmp_path, words, steps=Steps(2, 2, of="step")), machine())
@@ -189,14 +189,14 @@ def refuse(one: Recorder, said: str) -> None:
     one.ncu.write_text(f'#!/bin/sh\necho "{said}"\nexit 1\n', encoding="utf-8")
 
 
-def test_an_ncu_without_what_a_long_run_needs(tmp_path: Path, script: str) -> None:
+def test_an_ncu_that_is_too_old_for_a_long_run_is_refused(tmp_path: Path, script: str) -> None:
     one = replace(recorder(tmp_path, (script,)), ncu_version=(2022, 3))
     with pytest.raises(ProfileRequestError, match=r"--filter-mode needs ncu 2022\.4 or later, found 2022\.3") as error:
         preflight(one, machine())
     assert "--no-per-shape" in str(error.value.hint)
 
 
-def test_a_place_where_no_report_can_be(tmp_path: Path, script: str) -> None:
+def test_a_folder_that_cannot_hold_a_report_is_refused(tmp_path: Path, script: str) -> None:
     (tmp_path / "taken.ncu-rep").mkdir()
     for report, fault in ((tmp_path / "taken.ncu-rep", "is a folder"), (Path("/proc/x.ncu-rep"), "cannot be written")):
         with pytest.raises(OutputError, match=fault):

@@ -105,7 +105,7 @@ def test_an_executable_that_names_python_is_a_script(words: tuple[str, ...], exp
     )
 
 
-def test_a_launcher_that_is_not_known_is_told_by_its_variable() -> None:
+def test_an_unknown_launcher_is_recognised_by_its_variable() -> None:
     assert find("jsrun", "-r", "1", "./app", rank_variable="MY_RANK") == Program(
         ("jsrun", "-r", "1"), ("./app",), "MY_RANK", None
     )

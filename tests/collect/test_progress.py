@@ -47,18 +47,18 @@ def test_any_cut_of_the_log_gives_the_same() -> None:
     assert by_letter.end() == whole.end()
 
 
-def test_the_programs_status_is_told_from_an_unfinished_line_too() -> None:
+def test_the_status_of_the_program_is_read_from_an_unfinished_line() -> None:
     reader = ProgressReader()
     reader.read("==PROF== Connected to process 7\n==ERROR== The application returned an error code (3).")
     assert (reader.state.exit_status, reader.end().exit_status) == (None, 3)
 
 
-def test_a_kernel_named_like_a_line_of_ncu_is_no_line() -> None:
+def test_a_kernel_named_as_a_line_of_ncu_is_not_taken_for_one() -> None:
     state = ProgressReader().read('==PROF== Profiling "x: 100% - 9 passes" - 0: 0%\n')
     assert (state.kernel, state.n_done) == ("x: 100% - 9 passes", 0)
 
 
-def test_what_is_left_is_told_where_it_can_be() -> None:
+def test_the_remaining_time_is_shown_if_it_is_known() -> None:
     state = Progress(kernel="gemm", n_done=4, percent=50, passes=23)
     # 20 s for 4 launches are 5 s each; 6 are left.
     assert (
@@ -77,7 +77,7 @@ def test_a_kernels_name_cannot_act_on_the_terminal() -> None:
     assert "\x1b" not in progress_text(Progress(kernel="a\x1b[2Jb", n_done=1), 1.0)
 
 
-def test_the_line_gives_way_to_what_the_program_prints() -> None:
+def test_the_progress_line_gives_way_to_output_of_the_program() -> None:
     screen: list[bytes] = []
     line = StatusLine(screen.append, 40)
     line.show("one")
@@ -85,7 +85,7 @@ def test_the_line_gives_way_to_what_the_program_prints() -> None:
     assert b"".join(screen) == b"\r\x1b[2Kone" + b"\r\x1b[2K" + b"epoch 1\n" + b"\r\x1b[2Kone"
 
 
-def test_the_line_stays_away_from_a_line_that_is_not_ended() -> None:
+def test_the_progress_line_does_not_interrupt_an_unfinished_line() -> None:
     screen: list[bytes] = []
     line = StatusLine(screen.append, 40)
     line.between(b"loss: ", screen.append)
@@ -94,7 +94,7 @@ def test_the_line_stays_away_from_a_line_that_is_not_ended() -> None:
     assert b"".join(screen) == b"loss: 0.1\n\r\x1b[2Kone"
 
 
-def test_the_line_comes_after_a_bar_that_stands_still() -> None:
+def test_the_progress_line_follows_a_progress_bar_that_stands_still() -> None:
     """As tqdm draws it: no line of its ends before the last."""
     screen: list[bytes] = []
     clock_s = {"now": 0.0}
@@ -113,7 +113,7 @@ def test_the_line_comes_after_a_bar_that_stands_still() -> None:
     assert screen[-2] == b"\r 20%|##"
 
 
-def test_the_line_is_no_wider_than_the_terminal() -> None:
+def test_the_progress_line_is_no_wider_than_the_terminal() -> None:
     screen: list[bytes] = []
     StatusLine(screen.append, 10).show("x" * 50)
     assert screen == [b"\r\x1b[2K" + b"x" * 9]

@@ -68,7 +68,7 @@ def test_each_way_is_measured_or_says_why_not() -> None:
     assert all(roof.per_s > 0 and roof.n_repeats >= 5 for roof in found.roofs)
 
 
-def test_products_in_fp64_are_called_by_what_they_run_on() -> None:
+def test_products_in_fp64_are_named_after_the_unit_that_runs_them() -> None:
     for has_them, name in ((True, "tensor_fp64"), (False, "fp64")):
         found = measured(has_fp64_tensor_cores=has_them)
         assert [roof.name for roof in found.roofs if roof.name.endswith("fp64")] == [name]
@@ -85,7 +85,7 @@ def test_rates_are_amounts_over_times(monkeypatch) -> None:
     assert found["fp32", "product"].spread_frac == 0
 
 
-def test_what_a_machine_lacks_does_not_stop_the_rest(monkeypatch) -> None:
+def test_a_roof_that_cannot_be_measured_does_not_stop_the_rest(monkeypatch) -> None:
     def fail(*_args: object, **_options: object) -> None:
         raise RuntimeError("CUBLAS_STATUS_NOT_SUPPORTED\n when calling …")
 
@@ -108,7 +108,7 @@ def test_the_clock_is_the_median_of_readings_under_load(monkeypatch) -> None:
         return 0.02
 
     monkeypatch.setattr(reachable_roofs, "_elapsed_s", elapse)
-    roof = reachable_roofs._reach(torch, "cuda", Case("compute", "fp32", 1.0, lambda: None, "product"), 0.0)
+    roof = reachable_roofs._reached_roof(torch, "cuda", Case("compute", "fp32", 1.0, lambda: None, "product"), 0.0)
     # 1.2, 1.4, 1.5 and 1.98 GHz in 5 repeats, after one that sets the number of calls and two that let the clock settle
     assert roof.sm_clock_hz == pytest.approx(1.45e9)
     assert (roof.n_repeats, len(n_silent)) == (5, 3)

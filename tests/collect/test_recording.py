@@ -25,7 +25,7 @@ from ncuroof.collect.journal import steps_hint
 from ncuroof.collect.ncu_run import WithoutProgress, run_ncu
 from ncuroof.collect.processes import forwarding_signals
 from ncuroof.collect.programs import Program, find_program
-from ncuroof.collect.recording import Recorder, set_aside
+from ncuroof.collect.recording import Recorder, with_backups
 from ncuroof.collect.report_paths import free_report, report_named
 from ncuroof.collect.request import Steps
 from ncuroof.errors import CountsError, NcuNotFoundError, OutputError, ProfileRequestError, ProfilingError
@@ -100,14 +100,14 @@ def test_ncus_words_are_read(tmp_path: Path) -> None:
         ("", "no-kernels"),
     ],
 )
-def test_a_failure_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: str, message: str) -> None:
+def test_a_failure_is_a_named_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lines: str, message: str) -> None:
     monkeypatch.delenv("STAND_IN_REPORT")
     monkeypatch.setenv("STAND_IN_LINES", lines)
     with pytest.raises(ProfilingError, match=message):
         recorder(tmp_path).record()
 
 
-def test_steps_that_were_never_reached_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_steps_that_were_never_reached_are_a_named_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("STAND_IN_REPORT")
     (tmp_path / "textwrap2.py").write_text("def f(): pass\n", encoding="utf-8")
     script = tmp_path / "script.py"
@@ -118,7 +118,7 @@ def test_steps_that_were_never_reached_are_told(tmp_path: Path, monkeypatch: pyt
     assert error.value.hint.startswith("the script made 2 steps (textwrap:dedent) and never reached --step 5:6")
 
 
-def test_a_first_step_without_pytorch_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_first_step_without_pytorch_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("STAND_IN_REPORT")
     script = tmp_path / "script.py"
     script.write_text("import textwrap\nfor _ in range(2): textwrap.dedent('x')\n", encoding="utf-8")
@@ -156,7 +156,7 @@ def test_without_pytorch_a_step_that_is_never_reached_is_reported_after_the_only
     assert (tmp_path / "runs").read_text(encoding="utf-8") == "x"
 
 
-def test_steps_that_are_missing_at_the_end_are_told(tmp_path: Path) -> None:
+def test_steps_missing_at_the_end_are_remarked(tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text("import textwrap\nfor _ in range(6): textwrap.dedent('x')\n", encoding="utf-8")
     said: list[str] = []
@@ -200,7 +200,7 @@ def test_without_pytorch_a_failing_script_runs_once_under_ncu(
     assert (tmp_path / "runs").read_text(encoding="utf-8") == "x"
 
 
-def test_a_report_that_is_there_stays_unless_forced(tmp_path: Path) -> None:
+def test_an_existing_report_is_kept_unless_forced(tmp_path: Path) -> None:
     (tmp_path / "run.ncu-rep").write_bytes(b"precious")
     with pytest.raises(OutputError, match="already exists"):
         recorder(tmp_path).record()
@@ -208,14 +208,14 @@ def test_a_report_that_is_there_stays_unless_forced(tmp_path: Path) -> None:
     assert recorder(tmp_path, force=True).record().reports[0].read_bytes() == DEMO.read_bytes()
 
 
-def test_a_report_that_comes_in_the_way_is_not_ours(tmp_path: Path) -> None:
+def test_a_report_that_appears_during_the_run_is_left_alone(tmp_path: Path) -> None:
     taking = f"open({str(tmp_path / 'run.ncu-rep')!r}, 'w').write('precious')"
     with pytest.raises(ProfilingError, match="report-exists"):
         recorder(tmp_path, (sys.executable, "-c", taking)).record()
     assert (tmp_path / "run.ncu-rep").read_text(encoding="utf-8") == "precious"
 
 
-def test_a_report_to_be_replaced_comes_back_where_nothing_is_recorded(
+def test_a_report_to_be_replaced_comes_back_if_nothing_is_recorded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("STAND_IN_REPORT")
@@ -227,7 +227,7 @@ def test_a_report_to_be_replaced_comes_back_where_nothing_is_recorded(
     assert sorted(path.name for path in tmp_path.glob("run*")) == ["run.counts.json", "run.ncu-rep"]
 
 
-def test_what_a_killed_run_set_aside_is_not_overwritten(tmp_path: Path) -> None:
+def test_the_backup_of_a_killed_run_is_not_overwritten(tmp_path: Path) -> None:
     for name, content in (("run.ncu-rep", b"new"), ("run.ncu-rep.before", b"precious")):
         (tmp_path / name).write_bytes(content)
     with pytest.raises(
@@ -243,7 +243,7 @@ def test_an_earlier_report_does_not_come_back_over_a_new_one(tmp_path: Path) -> 
     report.write_bytes(b"old")
 
     def interrupted_late() -> None:
-        with set_aside([report], is_replaced=report.exists):
+        with with_backups([report], is_replaced=report.exists):
             report.write_bytes(b"new")
             raise KeyboardInterrupt
 
@@ -262,7 +262,7 @@ def test_counts_of_an_earlier_report_do_not_weight_the_next(tmp_path: Path) -> N
     assert not (tmp_path / "run.counts.json").exists()
 
 
-def test_force_touches_no_report_that_is_no_ranks(tmp_path: Path) -> None:
+def test_force_touches_only_reports_of_ranks(tmp_path: Path) -> None:
     others = tmp_path / "run.rank0-before.ncu-rep"
     others.write_bytes(b"precious")
     program = Program((), HELLO, "MY_RANK", None)
@@ -272,7 +272,7 @@ def test_force_touches_no_report_that_is_no_ranks(tmp_path: Path) -> None:
     assert others.read_bytes() == b"precious"
 
 
-def test_a_folder_that_is_not_there_is_told_before_anything_runs(tmp_path: Path) -> None:
+def test_a_missing_folder_is_refused_before_anything_runs(tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="is not a folder"):
         recorder(tmp_path, report=tmp_path / "none/run.ncu-rep").record()
 
@@ -367,20 +367,20 @@ TWO_RANKS = [
 
 
 @pytest.mark.parametrize("n_at_once", [1, 3, 1000])
-def test_what_ranks_print_within_a_line_of_ncus_is_passed_on(n_at_once: int) -> None:
+def test_output_of_ranks_within_a_line_of_ncu_is_passed_on(n_at_once: int) -> None:
     printed = b"".join(each[1:-1] if each.startswith(b"[") else each for each in TWO_RANKS)
     stream = WithoutProgress()
     pieces = [stream.pass_on(printed[place : place + n_at_once]) for place in range(0, len(printed), n_at_once)]
     assert b"".join([*pieces, stream.end()]) == b"".join(each for each in TWO_RANKS if not each.startswith(b"["))
 
 
-def test_what_a_rank_prints_does_not_wait_for_ncu() -> None:
+def test_output_of_a_rank_does_not_wait_for_ncu() -> None:
     stream = WithoutProgress()
     assert stream.pass_on(b'==PROF== Profiling "k" - 0: 0%loss: ') == b"loss: "
     assert stream.pass_on(b"3") == b"3"
 
 
-def test_what_is_printed_to_one_place_keeps_its_order(tmp_path: Path) -> None:
+def test_output_to_one_destination_keeps_its_order(tmp_path: Path) -> None:
     script = "import os\nfor n in range(50): os.write(1 + n % 2, b'%d ' % n)"
     command = WATCHED.replace('"/bin/echo", "hello"', f'sys.executable, "-c", {script!r}')
     stand_in(tmp_path)
@@ -415,7 +415,7 @@ print(outcome.progress.exit_status, outcome.progress.n_done, (folder / "run.ncu-
     ("ending", "who", "said"),
     [("| head -1", "one", "1 3 True"), (">&-", "one", "1 3 True"), ("| head -1", "ranks", "None 3 True")],
 )
-def test_ncu_closes_its_report_where_nobody_reads_what_the_program_prints(
+def test_ncu_closes_its_report_after_the_output_pipe_is_closed(
     tmp_path: Path, ending: str, who: str, said: str
 ) -> None:
     stand_in(tmp_path)
@@ -430,7 +430,7 @@ def test_ncu_closes_its_report_where_nobody_reads_what_the_program_prints(
     assert done.stderr.splitlines()[-1] == said  # the program was told, unless ncu prints there too
 
 
-def test_a_command_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_command_is_a_named_error(tmp_path: Path) -> None:
     one = recorder(tmp_path)
     missing = dataclasses.replace(one, ncu=tmp_path / "none")
     with pytest.raises(NcuNotFoundError, match="cannot be run"):
@@ -565,7 +565,7 @@ def test_a_closed_terminal_brings_the_earlier_report_back(tmp_path: Path) -> Non
     assert (tmp_path / "run.ncu-rep").read_bytes() == b"precious"
 
 
-def test_an_interrupt_that_reached_us_alone_is_passed_on(tmp_path: Path) -> None:
+def test_an_interrupt_that_reached_only_ncuroof_is_passed_on(tmp_path: Path) -> None:
     process = _watched(tmp_path, grace_s=0.5, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
     assert process.stdout is not None
     _until(tmp_path, process, process.stdout.fileno(), b"hello")
@@ -642,7 +642,7 @@ def test_instantiations_are_chosen_by_what_their_whole_names_hold(tmp_path: Path
     assert "or the whole demangled name if it contains < > or ::" in str(error.value.hint)
 
 
-def test_fewer_launches_than_planned_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fewer_launches_than_planned_are_remarked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CountingRun, "count", lambda _: {None: counts(*((f"k{n}", 99, 1.0) for n in range(20)))})
     monkeypatch.setenv("STAND_IN_KERNELS", "19")
     assert recorder(tmp_path, ("train.py",), per_shape=True).record().shortfall is None  # 19 of 20 are 95 %
@@ -706,7 +706,7 @@ def test_when_launches_are_counted_first(
     assert recorder(tmp_path, words, **more).counts_first is counts_first
 
 
-def test_a_cost_is_told_before_it_is_paid(tmp_path: Path) -> None:
+def test_the_cost_is_shown_before_the_run(tmp_path: Path) -> None:
     said: list[str] = []
     one = recorder(tmp_path, ("train.py",), said=said)
     counted = counts(("a", 1, 2e9), ("b", 4, 24e9))
@@ -725,7 +725,7 @@ def test_a_cost_is_told_before_it_is_paid(tmp_path: Path) -> None:
     assert said[-1].endswith("one launch of each: 8 to 9 runs of the program")
 
 
-def test_a_cost_is_of_the_launches_that_are_recorded(tmp_path: Path) -> None:
+def test_the_cost_counts_only_recorded_launches(tmp_path: Path) -> None:
     said: list[str] = []
     thousand = counts(*((f"k{n}", 1, 1e9) for n in range(1000)))
     # Five of them, a second each: 8 × 5 × 1.03 s = 41.2 s and 9 × 5.15 s = 46.35 s.
@@ -813,14 +813,16 @@ def test_one_launch_per_shape_without_counts_is_warned_of(tmp_path: Path) -> Non
     assert "sums and shares cover the profiled launches" in said[0]
 
 
-def test_trouble_with_some_kernels_is_told_beside_the_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failures_of_single_kernels_are_remarked_beside_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("STAND_IN_LINES", "==ERROR== Out of memory.|==WARNING== Launch timeout")
     assert str(recorder(tmp_path).record().trouble).startswith("ncu ran out of memory")
     monkeypatch.setenv("STAND_IN_LINES", "==WARNING== No metrics to collect found in sections.")
     assert recorder(tmp_path, force=True).record().trouble is None
 
 
-def test_a_kernel_that_was_cut_off_did_not_fail(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_that_was_cut_off_does_not_count_as_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What ncu 2025.3.1 said on an H100 of the kernel that it was replaying when it was interrupted."""
     monkeypatch.setenv("STAND_IN_LINES", '==ERROR== Failed to profile "vectorized_elementwise_kernel" in process 81')
     assert str(recorder(tmp_path).record().trouble).startswith("a kernel could not be replayed (replay-failed)")
@@ -852,7 +854,7 @@ def leaves(monkeypatch: pytest.MonkeyPatch, trace: str) -> None:
         ("began start", "the script ended with os._exit, before PyTorch's profiler could write"),
     ],
 )
-def test_why_there_is_no_trace_is_told(
+def test_a_remark_says_why_there_is_no_trace(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, journal: str, message: str
 ) -> None:
     said: list[str] = []
@@ -861,7 +863,7 @@ def test_why_there_is_no_trace_is_told(
 
 
 @pytest.mark.parametrize("journal", ["", "began start counted stop"])
-def test_a_trace_for_which_there_was_no_room_is_an_error(
+def test_a_trace_that_did_not_fit_on_the_disk_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, journal: str
 ) -> None:
     with pytest.raises(ProfilingError, match="the counting run's trace could not be written to /") as error:
@@ -880,7 +882,7 @@ def _counted_with(folder: Path, monkeypatch: pytest.MonkeyPatch, journal: str, s
 
 
 @pytest.mark.parametrize("per_shape", [None, False])  # in the first run, and under ncu
-def test_what_the_runner_refuses_is_the_reason(
+def test_a_refusal_of_the_runner_is_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, per_shape: bool | None
 ) -> None:
     monkeypatch.delenv("STAND_IN_REPORT")
@@ -891,7 +893,7 @@ def test_what_the_runner_refuses_is_the_reason(
     assert str(error.value.hint).startswith("--step-of sets what counts as a step")
 
 
-def test_other_optimizers_steps_are_told_where_too_few_counted(tmp_path: Path) -> None:
+def test_steps_of_different_optimizers_are_named_if_too_few_were_counted(tmp_path: Path) -> None:
     asked = recorder(tmp_path, ("train.py",), steps=Steps(5, 5)).request
     hint = steps_hint(asked, [{"event": "step"}, {"event": "step"}, {"event": "passed-over", "n_steps": 7}])
     assert "made 2 steps (optimizer) and never reached --step 5; 7 steps of other optimizers do not count" in str(hint)
@@ -944,7 +946,7 @@ COUNTED = {"event": "counted", "duration_ns": 25_000, "batches_ns": 3_000, "earl
         ([], None),  # killed
     ],
 )
-def test_what_the_runner_saw_of_the_steps_times_them(
+def test_steps_are_timed_by_the_runner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, journal: list[dict[str, object]], steps: CountedSteps | None
 ) -> None:
     kernel = {"cat": "kernel", "name": "k", "ts": 0, "dur": 20, "args": {"grid": [8, 1, 1], "block": [64, 1, 1]}}
@@ -994,7 +996,7 @@ def test_steps_are_recorded_as_the_trace_counts_them(tmp_path: Path) -> None:
     assert not every.select(every.traced()).per_shape
 
 
-def test_a_trace_that_is_none_starts_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_malformed_trace_starts_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(CountsError, match="No such file"):
         recorder(tmp_path, trace=tmp_path / "nothing.json").record()
     assert capfd.readouterr().out == ""

@@ -37,7 +37,7 @@ def test_steps() -> None:
 
 
 @pytest.mark.parametrize("text", ["0", "", "3:2", "a", "1:", "-1", "1:2:3", "0:4"])
-def test_steps_that_are_none(text: str) -> None:
+def test_malformed_steps_are_refused(text: str) -> None:
     with pytest.raises(ProfileRequestError, match="--step: expected a number from 1"):
         parse_steps(text)
 
@@ -61,7 +61,7 @@ def test_versions_and_capabilities() -> None:
 # ---- the plan ---------------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_added_stands_once() -> None:
+def test_an_option_added_twice_stands_once() -> None:
     plan = plan_collection("quick", load_settings(), sections=["Occupancy", "NvlinkTables"], metrics=["x.sum", "x.sum"])
     assert plan.sections == ("SpeedOfLight", "LaunchStats", "Occupancy", "NvlinkTables")
     assert plan.metrics == ("x.sum",)
@@ -85,7 +85,7 @@ def test_costly_sections_are_never_asked_for() -> None:
             assert not {"MemoryWorkloadAnalysis_Chart", "MemoryWorkloadAnalysis_Tables"} & set(sections)
 
 
-def test_passes_of_several_gpus_span_theirs() -> None:
+def test_passes_of_several_gpus_are_a_range() -> None:
     assert plan_collection("roofline", load_settings(), capabilities=[90]).passes == (23, 26)
     assert plan_collection("roofline", load_settings(), capabilities=[90, 80]).passes == (21, 26)
     assert plan_collection("roofline", load_settings(), capabilities=[90, 121]).passes is None

@@ -57,7 +57,7 @@ def test_a_pipe_is_read_again(n_bytes: int) -> None:
     assert twice(READS_A_LINE, input=b"--" + text) == b"aa\naa\nis ours True\n"
 
 
-def test_a_pipe_that_nobody_closes_holds_nothing_up() -> None:
+def test_a_pipe_that_nobody_closes_does_not_block() -> None:
     ours, theirs = os.pipe()
     os.write(theirs, b"--ab")
     try:
@@ -69,7 +69,7 @@ def test_a_pipe_that_nobody_closes_holds_nothing_up() -> None:
 
 @pytest.mark.parametrize("make", [os.pipe, lambda: [end.detach() for end in socket.socketpair()]])
 @pytest.mark.parametrize(("program", "left"), [(READS_NOTHING, b"ab\ncd\n"), (READS_A_LINE, b"\ncd\n")])
-def test_what_no_program_reads_is_left_to_who_reads_next(
+def test_unread_input_is_left_to_the_next_reader(
     make: Callable[[], tuple[int, int]], program: str, left: bytes
 ) -> None:
     """Such as the shell of `… | while read name; do ncuroof profile ./app $name; done`."""
@@ -89,5 +89,5 @@ def test_a_socket_is_read_again() -> None:
         assert twice(READS_ALL, stdin=ours) == 90_000 * b"a" + b"\n" + 90_000 * b"a" + b"\nis ours True\n"
 
 
-def test_what_is_no_file_stays_as_it_is() -> None:
+def test_a_device_as_standard_input_stays_as_it_is() -> None:
     assert twice(READS_ALL, stdin=subprocess.DEVNULL) == b"\n\nis ours True\n"

@@ -70,7 +70,7 @@ def test_a_kernel_hides_what_runs_beside_it() -> None:
         ([call(96, 101, 2), call(97, 99, 2, "cuLaunchKernel")], "host_wait"),
     ],
 )  # fmt: skip
-def test_idle_time_is_told_by_what_the_gpu_waited_for(calls: list[Event], cause: str) -> None:
+def test_idle_time_is_split_by_cause(calls: list[Event], cause: str) -> None:
     found = parts(ran(0, 100, 1), ran(112, 120, 2), *calls)
     assert found == {"computation": (108, None), cause: (12, 1)}
 
@@ -105,11 +105,11 @@ def test_times_since_years_ago_leave_no_gap_between_kernels_that_touch() -> None
     assert list(parts(*kernels, hidden)) == ["computation"]
 
 
-def test_of_several_gpus_the_one_with_most_work_is_told() -> None:
+def test_the_gpu_with_most_work_is_shown() -> None:
     assert parts(ran(0, 10), ran(0, 30, device=1), ran(40, 50, device=1))["computation"] == (40, None)
 
 
-def test_without_work_or_where_gaps_say_nothing_nothing_is_told() -> None:
+def test_without_work_or_meaningful_gaps_nothing_is_shown() -> None:
     assert break_down_time(timeline_of([]), **PATTERNS) is None
     stretched = replace(timeline_of([ran(0, 10), ran(20, 30)]), is_stretched=True)
     assert break_down_time(stretched, **PATTERNS) is None
@@ -123,7 +123,7 @@ def test_without_work_or_where_gaps_say_nothing_nothing_is_told() -> None:
         {"ts": float("inf")},
     ],
 )  # fmt: skip
-def test_an_event_that_is_none_is_told(broken: dict[str, Any]) -> None:
+def test_a_malformed_event_is_a_named_error(broken: dict[str, Any]) -> None:
     with pytest.raises(CountsError, match="PyTorch's trace: an event is malformed"):
         timeline_of([ran(-9, -8), ran(0, 1) | broken])
 

@@ -119,7 +119,7 @@ def test_a_script_without_pytorch_is_left_alone(tmp_path: Path, option: list[str
 
 
 @pytest.mark.parametrize("option", [["--step", "1"], ["--count", "trace.json"], ["--annotate"]])
-def test_another_module_of_that_name_is_left_alone(tmp_path: Path, option: list[str]) -> None:
+def test_a_different_module_named_torch_is_left_alone(tmp_path: Path, option: list[str]) -> None:
     (tmp_path / "lit").mkdir()
     (tmp_path / "lit" / "torch.py").write_text("print('lit')\n", encoding="utf-8")
     script = "import sys; sys.path.insert(0, 'lit'); import torch; print(torch.__name__)"

@@ -332,7 +332,7 @@ def test_calls_of_a_function_can_be_the_steps(run: Callable[[str], Run], name: s
     assert run(name).events()[:4] == ["step 1", "start 2", "step 2", "stop 2"]
 
 
-def test_a_function_that_is_not_there_is_told(run: Callable[[str], Run]) -> None:
+def test_a_missing_function_is_a_named_error(run: Callable[[str], Run]) -> None:
     assert run("no such function").status == 1
     assert "script.py has no function 'nothing'" in run("no such function").stderr
 
@@ -343,7 +343,7 @@ def test_a_module_runs_as_with_dash_m(run: Callable[[str], Run]) -> None:
     assert "'--flag']" in run("module").stdout
 
 
-def test_an_exception_is_told_as_python_tells_it(run: Callable[[str], Run]) -> None:
+def test_an_exception_is_shown_as_python_shows_it(run: Callable[[str], Run]) -> None:
     found = run("failing")
     assert found.status == 1
     lines = found.stderr.splitlines()
@@ -353,7 +353,7 @@ def test_an_exception_is_told_as_python_tells_it(run: Callable[[str], Run]) -> N
     assert "collect/runner" not in found.stderr
 
 
-def test_a_syntax_error_is_the_scripts(run: Callable[[str], Run]) -> None:
+def test_a_syntax_error_of_the_script_is_shown_as_its_own(run: Callable[[str], Run]) -> None:
     assert run("not python").status == 1
     assert 'not_python.py", line 1' in run("not python").stderr
 
@@ -430,7 +430,7 @@ def test_ranges_of_operators_outlive_the_window(ranges: list[str], monkeypatch: 
     assert ranges == ["emitted"]
 
 
-def test_what_pytorch_advises_of_several_cycles_is_not_said_and_all_else_is() -> None:
+def test_only_the_advice_of_pytorch_about_several_cycles_is_hidden() -> None:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         with ScriptProfilers().at_work():
@@ -459,7 +459,7 @@ def test_a_nested_tensor_has_no_shape_and_costs_nothing(ranges: list[str]) -> No
 
 
 @pytest.mark.parametrize("name", ["a compiled step", "a compiled function"])
-def test_what_torch_compile_traces_is_counted(run: Callable[[str], Run], name: str) -> None:
+def test_steps_under_torch_compile_are_counted(run: Callable[[str], Run], name: str) -> None:
     found = run(name)
     assert (found.status, found.stdout) == (0, "the end\n"), found.stderr
     assert found.events() == ["step 1", "start 2", "step 2", "stop 2", "step 3", "step 4"]
@@ -482,12 +482,12 @@ def test_steps_of_an_optimizer_count_once(
     assert sum(event.get("n_steps", 0) for event in found.journal) == n_passed_over
 
 
-def test_what_a_decorator_makes_of_a_function_stays_what_it_is(run: Callable[[str], Run]) -> None:
+def test_a_decorated_function_keeps_its_type(run: Callable[[str], Run]) -> None:
     found = run("a command")
     assert (found.stdout, found.events()) == ("True train\n", ["step 1"]), found.stderr  # that of its own call
 
 
-def test_steps_that_end_in_a_thread_end_it_alone(run: Callable[[str], Run]) -> None:
+def test_steps_that_end_in_a_thread_end_only_this_thread(run: Callable[[str], Run]) -> None:
     found = run("in a thread")
     assert (found.status, found.stdout, found.stderr) == (0, "the end\n", "")
 
@@ -506,7 +506,7 @@ def test_a_function_of_a_module_that_runs_is_refused(run: Callable[[str], Run]) 
     assert "'helper' cannot be counted in a module run with -m" in run("function with -m").stderr
 
 
-def test_a_profiler_of_the_scripts_own_records_nothing_and_is_in_nobodys_way(run: Callable[[str], Run]) -> None:
+def test_a_profiler_of_the_script_records_nothing_and_does_not_interfere(run: Callable[[str], Run]) -> None:
     found = run("a profiler of its own")
     assert (found.status, found.stdout) == (0, "2 0 0\n"), found.stderr
     assert json.loads((found.folder / "its.json").read_bytes())["traceEvents"] == []
@@ -518,12 +518,12 @@ def test_calls_of_a_coroutine_are_steps_when_it_has_ended(run: Callable[[str], R
     assert run("asynchronous").events() == ["step 1", "start 2", "step 2", "step 3", "stop 3", "step 4"]
 
 
-def test_a_function_that_a_module_lacks_is_told(run: Callable[[str], Run]) -> None:
+def test_a_function_that_a_module_lacks_is_a_named_error(run: Callable[[str], Run]) -> None:
     assert run("no such method").status == 1
     assert run("no such method").stderr.startswith("ncuroof: calls of textwrap:TextWrapper.nothing cannot be counted")
 
 
-def test_a_script_that_catches_its_end_is_told_of_it(run: Callable[[str], Run]) -> None:
+def test_a_script_that_catches_its_end_gets_a_warning(run: Callable[[str], Run]) -> None:
     found = run("catching all")
     assert found.stdout == "the end\n"
     assert found.stderr == "ncuroof: the script catches the SystemExit that ends it after the last step, and runs on\n"

@@ -117,7 +117,7 @@ def test_a_generator_that_is_not_exhausted_has_made_no_step(events: list[Any]) -
         ("Trainer.nothing", "has no attribute 'nothing'"),
     ],
 )
-def test_what_cannot_be_counted_is_refused(events: list[Any], name: str, why: str) -> None:
+def test_a_callable_that_cannot_be_counted_is_refused(events: list[Any], name: str, why: str) -> None:
     with pytest.raises(SystemExit, match=why):
         count(name, events)
     assert [event for event, _ in events] == ["refused"]

@@ -37,7 +37,7 @@ EVENTS = [
 
 
 @pytest.mark.parametrize("compress", [bytes, gzip.compress])
-def test_a_trace_counts_kernels_and_tells_its_steps(tmp_path: Path, compress: Any) -> None:
+def test_a_trace_gives_kernel_counts_and_its_steps(tmp_path: Path, compress: Any) -> None:
     path = tmp_path / "trace.json"
     path.write_bytes(compress(json.dumps({"schemaVersion": 1, "traceEvents": EVENTS}).encode()))
     counts = read_trace(path)
@@ -54,7 +54,7 @@ STEP = Path(__file__).parent / "traces/h100-training-step.json.gz"
 and arguments that nothing reads."""
 
 
-def test_a_real_step_is_read_as_a_few_lines_read_it() -> None:
+def test_a_real_step_is_read_as_by_a_simple_reference() -> None:
     """321 launches of 88 kernels and shapes, 3762.296 µs; 11 launches until one of each instantiation of a template was there."""
     events = json.loads(gzip.decompress(STEP.read_bytes()))["traceEvents"]
     kernels = [event for event in events if event["cat"] == "kernel"]
@@ -79,7 +79,7 @@ def test_a_real_step_is_read_as_a_few_lines_read_it() -> None:
     assert computation.duration_ns == pytest.approx(3762.296e3, abs=10)  # kernels of one stream do not overlap
 
 
-def test_memsets_and_copies_that_end_gaps_are_not_taken_for_functions() -> None:
+def test_memsets_and_copies_that_end_gaps_are_not_kernels() -> None:
     """`Memset (Device)` became the function `Device)`."""
     breakdown = read_trace(STEP).breakdown
     assert breakdown is not None
@@ -113,7 +113,7 @@ def test_without_steps_it_is_one_run(tmp_path: Path) -> None:
         (b'{"traceEvents": [{"cat": "kernel", "name": "k", "ts": 0, "dur": -1, "args": {}}]}', "an event is malformed"),
     ],
 )  # fmt: skip
-def test_what_is_no_trace_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
+def test_a_file_that_is_not_a_trace_is_refused(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "trace.json").write_bytes(content)
     with pytest.raises(CountsError, match=message):
         read_trace(tmp_path / "trace.json")
@@ -141,26 +141,26 @@ def test_an_event_that_is_malformed_is_named_with_its_file(
     assert str(caught.value) == f"{path}: an event is malformed: kernel k: {message}"
 
 
-def test_a_folder_is_no_trace(tmp_path: Path) -> None:
+def test_a_folder_is_not_a_trace(tmp_path: Path) -> None:
     with pytest.raises(CountsError, match=r"expected the file of a trace, found a directory$") as caught:
         read_trace(tmp_path)
     assert str(caught.value.hint).startswith("name the .json")
 
 
-def test_a_trace_beyond_measure_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trace_that_is_too_large_is_not_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch_trace, "_MOST_BYTES", 2**20)
     (tmp_path / "trace.json.gz").write_bytes(gzip.compress(bytes(2**24)))
     with pytest.raises(CountsError, match="trace fewer steps"):
         read_trace(tmp_path / "trace.json.gz")
 
 
-def test_a_trace_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_trace_is_a_named_error(tmp_path: Path) -> None:
     with pytest.raises(CountsError, match="No such file"):
         read_trace(tmp_path / "trace.json")
 
 
 @pytest.mark.torch
-def test_pytorch_writes_what_is_looked_for(tmp_path: Path) -> None:
+def test_pytorch_writes_the_events_that_are_read(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     path = tmp_path / "trace.json"
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:

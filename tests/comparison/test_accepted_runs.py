@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from ncuroof.comparison import Outcome, Run, compare, judge, parse_gate
-from ncuroof.comparison.accepted_runs import accepted_files, next_file, read_accepted, together
+from ncuroof.comparison.accepted_runs import accepted_files, averaged_run, next_file, read_accepted
 from ncuroof.comparison.deltas import deltas
 from ncuroof.errors import BaselineError
 from tests.comparison.runs import SETUP, launch, run
@@ -65,7 +65,7 @@ def test_over_a_thousand_days_noise_trips_nothing_and_six_percent_trips() -> Non
     matches = compare(kept[0], kept[1]).matching.matches
     n_false = n_seen = n_tried = 0
     for number in range(N_KEPT, N_KEPT + N_DAYS):
-        before, today = together(kept), day(number, draw)
+        before, today = averaged_run(kept), day(number, draw)
         n_false += sum(each.outcome is Outcome.SLOWER for each in deltas(before, today, matches))
         if number % 5 == 0:
             n_tried += 1
@@ -79,7 +79,7 @@ def test_over_a_thousand_days_noise_trips_nothing_and_six_percent_trips() -> Non
 @pytest.mark.long
 def test_gates_judge_accepted_runs_as_they_judge_one() -> None:
     draw = random.Random(3)
-    before = together([day(number, draw) for number in range(N_KEPT)])
+    before = averaged_run([day(number, draw) for number in range(N_KEPT)])
     gates = [parse_gate(text) for text in ("time:+5%", "kernel(.*).time:+3%", "kernel(k1).outcome!=slower")]
     assert [each.has_passed for each in judge(gates, compare(before, day(11, draw)))] == [True, True, True]
     assert [each.has_passed for each in judge(gates, compare(before, day(12, draw, SLOWER)))] == [True, False, False]
@@ -88,45 +88,47 @@ def test_gates_judge_accepted_runs_as_they_judge_one() -> None:
 # ---- levels ------------------------------------------------------------------------------------------
 
 
-def test_a_lucky_day_is_no_standard() -> None:
+def test_one_fast_run_does_not_set_the_level() -> None:
     usual = times(100.0, 100.4, 99.8, 100.2, 99.7)
     lucky, today = times(96.0, 100.1)
     match = compare(lucky, today).matching.matches
     assert deltas(lucky, today, match)[1].outcome is Outcome.SLOWER
-    assert deltas(together([*usual, lucky]), today, match)[1].outcome is not Outcome.SLOWER
-    assert second(together([*usual, *times(80.0)]))["mean_ns"] == pytest.approx(100.02e3)  # one day alone is no level
+    assert deltas(averaged_run([*usual, lucky]), today, match)[1].outcome is not Outcome.SLOWER
+    assert second(averaged_run([*usual, *times(80.0)]))["mean_ns"] == pytest.approx(
+        100.02e3
+    )  # one day alone is no level
 
 
 def test_the_noise_is_that_of_a_further_run() -> None:
-    found = second(together(times(98.0, 100.0, 102.0)))
+    found = second(averaged_run(times(98.0, 100.0, 102.0)))
     # Mean 100 µs; s = 2 µs. A further run deviates from the mean of three by 2 × √(1 + 1/3) = 2.3094 µs: over √3, 4 µs.
     assert (found["mean_ns"], found["deviation_ns"], found["n_recorded"]) == (100e3, pytest.approx(4e3), 3)
 
 
 def test_two_runs_have_a_mean_and_not_yet_a_deviation() -> None:
-    found = second(together(times(98.0, 100.0)))
+    found = second(averaged_run(times(98.0, 100.0)))
     assert (found["mean_ns"], found["deviation_ns"], found["n_recorded"]) == (99e3, None, 1)
 
 
-def test_another_level_holds_once_two_runs_agree_on_it() -> None:
+def test_a_new_level_holds_once_two_runs_agree_on_it() -> None:
     slow = (100.0, 100.4, 99.8)
-    assert second(together(times(*slow, 80.0)))["mean_ns"] == pytest.approx(100.0667e3, rel=1e-5)
-    assert second(together(times(*slow, 80.0, 80.2)))["mean_ns"] == pytest.approx(80.1e3)
-    assert second(together(times(*slow, 70.0, *slow)))["mean_ns"] == pytest.approx(100.0667e3, rel=1e-5)
+    assert second(averaged_run(times(*slow, 80.0)))["mean_ns"] == pytest.approx(100.0667e3, rel=1e-5)
+    assert second(averaged_run(times(*slow, 80.0, 80.2)))["mean_ns"] == pytest.approx(80.1e3)
+    assert second(averaged_run(times(*slow, 70.0, *slow)))["mean_ns"] == pytest.approx(100.0667e3, rel=1e-5)
 
 
 def test_new_code_is_a_level_at_once() -> None:
     runs = [*times(100.0, 100.4, 99.8, code="a" * 64), *times(80.0, code="b" * 64)]
-    assert second(together(runs))["mean_ns"] == 80e3
+    assert second(averaged_run(runs))["mean_ns"] == 80e3
 
 
-def test_runs_of_another_gpu_are_left_out() -> None:
+def test_runs_of_a_different_gpu_are_left_out() -> None:
     (other,) = times(50.0)
     other = replace(other, setup=replace(other.setup, gpus=("NVIDIA B200",)))
-    found = together([other, *times(100.0)])
+    found = averaged_run([other, *times(100.0)])
     assert second(found)["mean_ns"] == 100e3
     assert found.label == "run"
-    assert together(times(100.0, 102.0)).label == "2 accepted runs, the last of them run"
+    assert averaged_run(times(100.0, 102.0)).label == "2 accepted runs, the last of them run"
 
 
 # ---- the folder --------------------------------------------------------------------------------------

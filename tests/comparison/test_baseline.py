@@ -19,7 +19,7 @@ RUN = run(
 )
 
 
-def test_a_baseline_compares_like_its_run(tmp_path) -> None:
+def test_a_baseline_compares_as_its_run_does(tmp_path) -> None:
     path = tmp_path / "run.json"
     path.write_bytes(baseline_json(RUN))
     back = read_baseline(path)
@@ -47,7 +47,7 @@ def test_a_baseline_of_a_damaged_run_says_so(tmp_path) -> None:
     assert read_baseline(path).damage == ()
 
 
-def test_what_no_run_has_is_not_written_into_a_baseline(tmp_path) -> None:
+def test_values_that_no_run_has_are_not_written_to_a_baseline(tmp_path) -> None:
     # counters of a damaged report may be anything
     odd = {"traffic_bytes.dram": 1e31, "work.fp32.flop": 1e-31}
     path = tmp_path / "run.json"
@@ -118,7 +118,7 @@ def test_a_baseline_of_an_earlier_version_knows_how_many_failed_and_not_which(tm
         ),
     ],
 )
-def test_what_is_no_baseline_is_refused(tmp_path, content: bytes, said: str) -> None:
+def test_a_file_that_is_not_a_baseline_is_refused(tmp_path, content: bytes, said: str) -> None:
     path = tmp_path / "run.json"
     path.write_bytes(content)
     with pytest.raises(BaselineError, match=said):
@@ -134,7 +134,7 @@ def test_a_baseline_that_was_cut_or_merged_is_damaged(tmp_path, groups: list[int
         read_baseline(tmp_path / "run.json")
 
 
-def test_names_of_a_baseline_are_told_as_they_are_now(tmp_path) -> None:
+def test_names_of_a_baseline_are_shortened_by_the_current_rules(tmp_path) -> None:
     content = json.loads(baseline_json(RUN))
     content["groups"] |= {"renamed": ["as it was", "told then"], "variant": ["as it was", "told then"]}
     (tmp_path / "run.json").write_text(json.dumps(content), encoding="utf-8")

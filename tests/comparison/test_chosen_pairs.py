@@ -60,7 +60,7 @@ def test_a_kernel_that_was_launched_more_often_is_compared_launch_for_launch() -
     assert "launch for launch" not in text
 
 
-def test_a_function_of_that_very_name_is_meant() -> None:
+def test_a_function_of_exactly_the_given_name_is_preferred() -> None:
     both = run(launch("dot_naive", 400.0), launch("dot", 100.0))
     assert compared(both, both, "dot_naive=dot") == [("dot_naive", "dot", pytest.approx(-0.75))]
 
@@ -91,7 +91,7 @@ def test_shapes_are_matched_in_order_or_all_with_all() -> None:
     assert (delta.change_frac, delta.n_launches) == (pytest.approx(-0.6), (3, 1))
 
 
-def test_what_speaks_for_the_whole_run_is_left_out() -> None:
+def test_values_of_the_whole_run_are_left_out() -> None:
     steps = replace(SERIES, step_ns=1e6, idle_frac=0.5, not_recorded_ns=1e5, failed=("x",), n_failed=1)
     comparison = compare(steps, steps, [parse_pair("naive=tiled")])
     assert (comparison.after.step_ns, comparison.after.idle_frac, comparison.after.not_recorded_ns) == (
@@ -110,7 +110,7 @@ def test_what_speaks_for_the_whole_run_is_left_out() -> None:
         ("(=tiled", "expected a regular expression for the kernel"),
     ],
 )
-def test_what_fits_no_kernel_is_refused_with_the_kernels_there_are(pair: str, said: str) -> None:
+def test_a_pattern_that_matches_no_kernel_is_refused_with_the_existing_kernels(pair: str, said: str) -> None:
     with pytest.raises(SelectionError, match=said.replace("(", r"\(")) as refused:
         compared(SERIES, SERIES, pair)
     assert "naive" in refused.value.hint or "quote" in refused.value.hint

@@ -29,7 +29,7 @@ def test_code_is_the_same_where_all_of_it_is_known(before: dict[str, Any], after
     assert delta.code is code
 
 
-def test_launches_of_one_group_that_differ_in_their_code_have_none() -> None:
+def test_a_group_whose_launches_differ_in_their_code_has_no_code() -> None:
     both = run(launch("a", **WHOLE), launch("a", **WHOLE | {"sha256": OTHER}))
     assert both.groups.select("sha256", "n_instructions").rows() == [(None, None)]
     assert compare(both, both).deltas[0].code is Code.UNKNOWN
@@ -64,7 +64,7 @@ def test_the_same_code_is_not_why_it_is_slower(before: dict[str, Any], after: di
     assert "machine code" not in change_sentence(same)  # nothing to explain
 
 
-def test_what_changed_in_the_code_is_told_resources_first_then_telling_opcodes() -> None:
+def test_code_changes_show_resources_first_and_then_telling_opcodes() -> None:
     old = WHOLE | {
         "launch.n_registers_per_thread": 76.0,
         "launch.shared_bytes_per_block": 8192.0,
@@ -122,7 +122,7 @@ def test_an_outcome_is_ambiguous_where_a_change_that_matters_is_neither_seen_nor
     assert (delta.outcome.value, delta.n_to_settle) == (outcome, n_to_settle)
 
 
-def test_what_would_settle_an_ambiguous_outcome_is_said() -> None:
+def test_an_ambiguous_outcome_says_what_would_settle_it() -> None:
     (delta,) = compare(run(launch("a", 100.0)), run(launch("a", 102.5))).deltas
     # ±2.9 %: 102.5 % × 102.9 %
     said = "no change beyond measurement noise (±2.9 %), but 5.5 % is not ruled out; about 3 launches in each run would settle it"

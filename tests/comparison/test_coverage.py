@@ -60,7 +60,7 @@ def test_steps_are_compared_one_by_one_where_their_number_is_known(
     assert found is None if change is None else found == pytest.approx(change)
 
 
-def test_what_was_not_profiled_is_compared_per_step() -> None:
+def test_unprofiled_time_is_compared_per_step() -> None:
     # 10 ms of two steps and 15 ms of three were not profiled: 5 ms of each step
     before = replace(covering("4-5", 2, n_launches=2), not_recorded_ns=10e6)
     assert run_obstacle(compare(before, replace(covering("4-6", 3, n_launches=3), not_recorded_ns=15e6))) is None
@@ -70,7 +70,7 @@ def test_what_was_not_profiled_is_compared_per_step() -> None:
     )
 
 
-def test_that_times_are_per_step_is_told() -> None:
+def test_a_note_says_that_times_are_per_step() -> None:
     comparison = compare(covering("4-5", 2, n_launches=2), covering("4-6", 3, us=150.0, n_launches=3))
     lines = to_text(comparison_document(comparison)).splitlines()
     assert lines[1] == "the kernels of a step together are 1.5× slower in the counting runs, without ncu"

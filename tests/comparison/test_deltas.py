@@ -58,7 +58,7 @@ def test_launches_that_scatter_hide_a_change() -> None:
     assert not only(before, after).is_significant
 
 
-def test_what_moves_with_the_time_explains_it() -> None:
+def test_a_quantity_that_changes_with_the_time_explains_it() -> None:
     before = launch("a", 200.0, **{"traffic_bytes.dram": 2e9, "work.fp32.flop": 1e9}, verdict="latency", limiter="tail")
     after = launch("a", 100.0, **{"traffic_bytes.dram": 0.8e9, "work.fp32.flop": 1.5e9})
     delta = only([before], [after])
@@ -74,7 +74,7 @@ def test_a_change_that_nothing_explains_says_so() -> None:
     assert change_sentence(delta) == "1.5× slower; no quantity that compare looks at explains it"
 
 
-def test_another_number_of_launches_is_compared_launch_by_launch() -> None:
+def test_different_numbers_of_launches_are_compared_launch_by_launch() -> None:
     delta = only([launch("a", 100.0)] * 4, [launch("a", 200.0)])
     assert delta.duration_ns == (4e5, 2e5)
     assert change_sentence(delta).startswith("2× slower per launch")
@@ -102,15 +102,19 @@ def test_the_same_work_in_more_launches_is_compared_in_all() -> None:
 
 
 @pytest.mark.parametrize(("instructions", "is_same"), [(1.2e9, True), (2.9e9, True), (3.1e9, False), (0.3e9, False)])
-def test_the_same_flops_by_other_instructions_are_no_other_cut(instructions: float, *, is_same: bool) -> None:
+def test_equal_flops_by_different_instructions_are_not_the_same_work_in_more_launches(
+    instructions: float, *, is_same: bool
+) -> None:
     before = [launch("a", 4e3, **{"work.fp32.flop": 4e9, "instructions.warp_executed": 4e9})]
     after = [launch("a", 1e3, **{"work.fp32.flop": 1e9, "instructions.warp_executed": instructions})] * 4
     assert only(before, after).is_same_work_in_all == is_same
 
 
 @pytest.mark.parametrize(("n_before", "n_after", "flop"), [(100, 110, 0.95e9), (1000, 999, 1.002e9), (4, 3, 1e9)])
-def test_another_number_of_like_launches_is_no_other_cut(n_before: int, n_after: int, flop: float) -> None:
-    # MatchedGroups they do nearly the same, as 100 and 110 launches do; but each does what it did before.
+def test_a_different_number_of_equal_launches_is_not_the_same_work_in_all(
+    n_before: int, n_after: int, flop: float
+) -> None:
+    # In sum, the launches do nearly the same work, as 100 and 110 launches do; but each launch does the same work as before.
     before, after = launch("a", n_represented=float(n_before)), launch("a", n_represented=float(n_after))
     delta = only([before], [after | {"work.fp32.flop": flop}])
     assert (delta.is_same_work_in_all, delta.is_significant) == (False, False)
@@ -162,7 +166,7 @@ def test_times_at_other_clocks_are_not_compared() -> None:
     assert matched_change(comparison)[0] == pytest.approx(1.0)
 
 
-def test_other_kernels_are_no_other_clock() -> None:
+def test_different_kernels_do_not_make_a_different_clock() -> None:
     # short launches that were fused away ran at 1.6 GHz, and their median with them; what is left runs as before
     short = [launch(name, 5.0, sm_clock_hz=1.6e9, **{"work.fp32.flop": 1e5}) for name in ("b", "c", "d")]
     setups = [replace(SETUP, sm_clock_hz=clock) for clock in (1.6e9, 1.5e9)]
@@ -173,7 +177,7 @@ def test_other_kernels_are_no_other_clock() -> None:
     assert run_change(comparison)[0] == pytest.approx(1000 / 1015 - 1)
 
 
-def test_many_short_launches_at_another_clock_leave_the_run_uncompared() -> None:
+def test_many_short_launches_at_a_different_clock_leave_the_run_uncompared() -> None:
     # 4 % of one launch of 10 µs may be chance (2 x 0.25 µs are 5 %, and 3 % more); of all of them it is a clock
     before, after = (
         run(*(launch(f"kernel_{letter}x", 10.0, sm_clock_hz=clock) for letter in "abcdefgh"))
@@ -186,7 +190,7 @@ def test_many_short_launches_at_another_clock_leave_the_run_uncompared() -> None
     )
 
 
-def test_runs_that_have_little_in_common_are_compared_at_one_clock_alone() -> None:
+def test_runs_that_share_little_are_compared_only_at_one_clock() -> None:
     def of_others(clock_hz: float) -> tuple[Run, Run]:
         before = run(launch("alpha", 1000.0, sm_clock_hz=1.0e9), launch("both", 10.0, sm_clock_hz=1.0e9))
         other = {"grid": [7, 1, 1], "sm_clock_hz": clock_hz, "work.fp32.flop": 9e9, "traffic_bytes.dram": 9e9}
@@ -243,7 +247,7 @@ def test_few_launches_at_other_clocks_leave_the_run_comparable() -> None:
     assert run_obstacle(compare(before, after)) is None  # 2 of 22 ms
 
 
-def test_what_failed_to_profile_was_neither_removed_nor_added() -> None:
+def test_a_failed_launch_is_neither_removed_nor_added() -> None:
     before = run(launch("a"), launch("b", 500.0))
     after = run(launch("a"), launch("b", None, failed=True))
     comparison, back = compare(before, after), compare(after, before)
@@ -254,12 +258,12 @@ def test_what_failed_to_profile_was_neither_removed_nor_added() -> None:
     assert run_change(comparison) == (None, None)
 
 
-def test_a_limiter_that_was_not_collected_is_no_change() -> None:
+def test_a_limiter_that_was_not_collected_is_not_a_change() -> None:
     delta = only([launch("a", 100.0, limiter=None)], [launch("a", 200.0, limiter="l2")])
     assert "was" not in change_sentence(delta)
 
 
-def test_what_is_matched_by_a_guess_is_in_no_sum() -> None:
+def test_a_match_by_a_guess_is_left_out_of_sums() -> None:
     # launched as often, and nothing else speaks for it: no FLOPs, and bytes that could be the same
     other = {"work.fp32.flop": None, "traffic_bytes.dram": 3e6}
     before = run(launch("first"), *[launch("a", 100.0, **{"work.fp32.flop": None})] * 2)
@@ -363,7 +367,7 @@ def test_times_are_not_compared_where_a_run_mixes_gpus() -> None:
     assert compare(unknown, after).comparable.reasons == (reason,)
 
 
-def test_another_build_is_told() -> None:
+def test_a_different_build_is_shown() -> None:
     before, after = (replace(SETUP, builds=(build,)) for build in (BUILDS[1.0], BUILDS[0.0]))
     found = compare(run(launch("a"), setup=before), run(launch("a"), setup=after)).comparable
     assert found.is_time_comparable
@@ -391,7 +395,7 @@ def test_amounts_are_compared_where_times_are_not() -> None:
     assert change_sentence(comparison.deltas[0], is_time_comparable=False) == "DRAM bytes ×3"
 
 
-def test_what_both_runs_launched_is_compared_launch_for_launch() -> None:
+def test_kernels_of_both_runs_are_compared_launch_by_launch() -> None:
     # before 2 x 100 + 1 x 300; after 4 x 50, a new kernel, and 1 x 300: 2 x 50 + 300 of 500 µs is -20 %, the run grows by 100 %
     before = run(launch("a", 100.0), launch("a", 100.0), launch("b", 300.0))
     after = run(*[launch("a", 50.0)] * 4, launch("new", 500.0, **{"work.fp32.flop": 7e9}), launch("b", 300.0))

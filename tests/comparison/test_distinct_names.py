@@ -47,7 +47,7 @@ def test_one_of_a_name_needs_no_more_words() -> None:
     assert [delta.names for delta in comparison.deltas] == [(NAME, NAME)]
 
 
-def test_of_launches_that_failed_it_is_told_which() -> None:
+def test_failed_launches_are_named() -> None:
     failed = {"failed": True}
     after = run(
         instantiation("App::Force", 100.0, 1) | failed,
@@ -63,7 +63,7 @@ def test_of_launches_that_failed_it_is_told_which() -> None:
     assert found.reasons == (f"{NAME} failed to profile",)
 
 
-def test_another_instantiation_in_its_place_shows_which() -> None:
+def test_a_different_instantiation_in_the_same_place_is_named() -> None:
     comparison = compare(run(instantiation("App::Force", 100.0, 1)), run(instantiation("App::Forces", 300.0, 1)))
     assert [delta.names for delta in comparison.deltas] == [(f"{NAME} · Force", f"{NAME} · Forces")]
 

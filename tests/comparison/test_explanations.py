@@ -98,7 +98,7 @@ def test_sms_without_a_block_explain(
         ("sm_clock_hz", 1.5e9, 1.535e9, 1.527e9),  # 2.3 or 1.8 %
     ],
 )  # fmt: skip
-def test_a_change_is_told_from_its_least_on(quantity: str, was: float, shown: float, not_shown: float) -> None:
+def test_a_change_is_shown_from_its_threshold_on(quantity: str, was: float, shown: float, not_shown: float) -> None:
     def changes(became: float) -> list[str]:
         counted = "work.fp32.flop" if quantity == "work.flop" else quantity
         (delta,) = compare(run(launch("a", **{counted: was})), run(launch("a", **{counted: became}))).deltas
@@ -134,14 +134,14 @@ def test_an_amount_of_which_hardly_anything_is_left_is_a_factor() -> None:
     assert change_sentence(delta) == "2× faster: DRAM bytes ×0.0003"
 
 
-def test_a_utilisation_is_no_reason_beside_another_one() -> None:
+def test_a_utilisation_is_not_a_reason_beside_a_real_one() -> None:
     # the same bytes in an eighth of the time use DRAM eight times as much: that is why nothing
     old = {"utilisation.dram": 0.1, "occupancy.achieved_frac": 0.1, "verdict": "latency"}
     new = {"utilisation.dram": 0.8, "occupancy.achieved_frac": 0.5, "verdict": "latency"}
     assert reasons(old, new, (8000.0, 1000.0)) == ["occupancy.achieved_frac"]
 
 
-def test_a_utilisation_alone_is_the_time_told_again() -> None:
+def test_a_utilisation_that_only_follows_the_time_explains_nothing() -> None:
     # the same bytes in 12.3 times the time leave DRAM a twelfth as busy: that is why nothing
     before, after = (
         run(launch("a", 61.6, **{"utilisation.dram": 0.732})),
@@ -276,7 +276,7 @@ def test_a_unit_that_is_busy_for_shorter_explains_where_nothing_says_why() -> No
         (0.97, "utilisation.l1"),
     ],
 )
-def test_of_units_that_are_busy_for_shorter_the_busiest_is_named(l1: float, named: str) -> None:
+def test_the_busiest_of_the_units_with_less_busy_time_is_named(l1: float, named: str) -> None:
     before = {"utilisation.lsu": 0.9, "utilisation.l1": l1, "utilisation.alu": 0.8}
     assert list(fracs(before, before | {"utilisation.alu": 0.1}, (100.0, 40.0))) == [named]
 
@@ -349,7 +349,7 @@ def test_flops_matter_to_the_pipes_that_do_them() -> None:
     assert fracs(before | busy, after | busy, (100.0, 60.0))["work.flop"] == pytest.approx(0.5)
 
 
-def test_what_explains_more_is_told_first_and_what_explains_little_with_its_part() -> None:
+def test_larger_reasons_come_first_and_small_ones_show_their_part() -> None:
     # instructions: half of 60 µs are 30 of 70; bytes: 0.6 · 100 · 0.8 = 48, of which DRAM saves 60 - 18 = 42
     before = LIMITED | {"instructions.warp_executed": 1e9, "utilisation.issue": 0.6, "traffic_bytes.dram": 1e8}
     after = LIMITED | {"instructions.warp_executed": 5e8, "utilisation.issue": 0.6, "traffic_bytes.dram": 2e7}

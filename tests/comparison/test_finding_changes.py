@@ -32,22 +32,22 @@ GONE = "gone: Shared-memory bank conflicts (up to 60.0 %); time −50.0 %"
 NEW = "new: DRAM bandwidth is saturated while SMs have work"
 
 
-def test_what_a_finding_promised_stands_beside_what_came_of_it() -> None:
+def test_a_line_shows_the_promised_and_the_actual_gain_of_a_finding() -> None:
     assert lines(BEFORE, AFTER) == [GONE, NEW]
     text = to_text(comparison_document(compare(BEFORE, AFTER), []))
     assert f"    {GONE}\n    {NEW}\n" in text
     assert "gone: Shared-memory bank conflicts" in to_markdown(comparison_document(compare(BEFORE, AFTER), []))
 
 
-def test_nothing_is_said_to_have_come_of_it_where_the_time_is_the_same() -> None:
+def test_no_actual_gain_is_shown_if_the_time_is_the_same() -> None:
     assert lines(BEFORE, found(100.5, ("low_occupancy", 10.0))) == ["gone: Shared-memory bank conflicts (up to 60.0 %)"]
 
 
-def test_equal_findings_are_no_change() -> None:
+def test_equal_findings_are_not_a_change() -> None:
     assert lines(BEFORE, found(50.0, ("low_occupancy", 1.0), ("bank_conflicts", 1.0))) == []
 
 
-def test_the_three_that_promised_most_are_told() -> None:
+def test_the_three_findings_that_promised_most_are_shown() -> None:
     before = found(
         100.0, ("dram_roof", None), ("low_occupancy", 10.0), ("bank_conflicts", 60.0), ("local_memory", 20.0)
     )
@@ -58,14 +58,14 @@ def test_the_three_that_promised_most_are_told() -> None:
     assert "DRAM" not in line
 
 
-def test_other_sections_find_other_things() -> None:
+def test_findings_are_not_compared_between_different_sections() -> None:
     after = replace(AFTER, setup=replace(SETUP, sections=("SpeedOfLight", "WarpStateStats")))
     (match,) = comparison_document(compare(BEFORE, after), [])["matches"]
     assert match["findings"] is None
     assert changed_findings(match) == []
 
 
-def test_a_baseline_keeps_findings_and_an_older_one_has_none(tmp_path: Path) -> None:
+def test_a_baseline_keeps_findings_and_an_older_baseline_has_none(tmp_path: Path) -> None:
     path = tmp_path / "baseline.json"
     path.write_bytes(baseline_json(BEFORE))
     assert lines(read_baseline(path), AFTER) == [GONE, NEW]
@@ -78,7 +78,7 @@ def test_a_baseline_keeps_findings_and_an_older_one_has_none(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "wrong", ['[[["bank_conflicts"]]]', "[[[1,0.5]]]", '[[["bank_conflicts",-1]]]', "[5]", "[[5]]", "7"]
 )
-def test_findings_that_are_none_are_refused_by_name(tmp_path: Path, wrong: str) -> None:
+def test_malformed_findings_are_refused_by_name(tmp_path: Path, wrong: str) -> None:
     text = baseline_json(found(100.0, ("bank_conflicts", 60.0))).decode()
     path = tmp_path / "baseline.json"
     path.write_text(text.replace('[[["bank_conflicts",0.6]]]', wrong))
@@ -87,7 +87,7 @@ def test_findings_that_are_none_are_refused_by_name(tmp_path: Path, wrong: str) 
         read_baseline(path)
 
 
-def test_of_a_slower_kernel_no_promise_is_told() -> None:
+def test_a_slower_kernel_shows_no_promised_gain() -> None:
     assert lines(AFTER, BEFORE) == [
         "gone: DRAM bandwidth is saturated while SMs have work",
         "new: Shared-memory bank conflicts (up to 60.0 %)",
@@ -99,7 +99,7 @@ STALLED = {"scheduler.n_active_warps": 2.0, "scheduler.issue_per_cycle": 0.1}
 
 
 @pytest.mark.parametrize(("share", "is_gone"), [(0.2, True), (0.31, False)])
-def test_a_stall_whose_wait_is_as_long_is_not_gone(share: float, *, is_gone: bool) -> None:
+def test_a_stall_is_not_gone_if_its_wait_is_as_long_as_before(share: float, *, is_gone: bool) -> None:
     # 0.3 of 20 cycles are 6; 0.2 and 0.31 of them 4 and 6.2
     stall = {"stall_wait": 30.0}
     before = run(launch("a", 100.0, **STALLED, **{"stalls.wait": 0.3}), gains=stall)
@@ -107,7 +107,7 @@ def test_a_stall_whose_wait_is_as_long_is_not_gone(share: float, *, is_gone: boo
     assert bool(lines(before, after)) == is_gone
 
 
-def test_a_finding_is_not_gone_where_another_one_stands_in_its_place() -> None:
+def test_a_finding_is_not_gone_if_a_related_finding_replaced_it() -> None:
     before = run(launch("a", 100.0), gains={"stall_long_scoreboard": 30.0})
     after = run(launch("a", 100.0), gains={"two_stage_mainloop": 30.0})
     assert [line.partition(":")[0] for line in lines(before, after)] == ["new"]

@@ -62,7 +62,7 @@ def test_launches_that_failed_in_one_run_leave_its_time_unjudged() -> None:
     assert result("kernel(norm|flash).duration_ns<=1e9", after).reasons == ("norm failed to profile",)
 
 
-def test_what_failed_to_profile_in_both_runs_is_told() -> None:
+def test_launches_that_failed_in_both_runs_are_named() -> None:
     failed = launch("norm", None, failed=True)
     both = run(launch("flash_fwd", 1000.0), failed)
     found = result("kernel(.*).time:+5%", both, both)
@@ -75,7 +75,7 @@ def test_what_failed_to_profile_in_both_runs_is_told() -> None:
         assert (found.has_passed, found.reasons) == (False, ("norm failed to profile",))  # and not that no name matches
 
 
-def test_failed_launches_of_which_one_name_is_not_known_are_failed_all_the_same() -> None:
+def test_failed_launches_count_even_if_a_name_is_unknown() -> None:
     after = run(launch("flash_fwd", 1000.0), launch("norm", None, failed=True))
     after = replace(after, failed=("", "norm(float *, int)"), n_failed=2)
     for gate in ("kernel(.*).time:+5%", "kernel(.*).duration_ns>0"):
@@ -83,14 +83,14 @@ def test_failed_launches_of_which_one_name_is_not_known_are_failed_all_the_same(
     assert result("kernel(flash).time:+5%", after).has_passed
 
 
-def test_what_failed_to_profile_is_called_by_its_functions_name() -> None:
+def test_a_failed_launch_is_called_by_its_function_name() -> None:
     failed = launch("tiled", None, failed=True) | {"name": "void space::tiled<(int)128, (bool)1>(float *, int)"}
     after = run(launch("flash_fwd", 1000.0), failed)
     assert result("kernel(tiled).time:+5%", after).reasons == ("tiled failed to profile",)
     assert result("time:+5%", after).reasons == ("times are not comparable: tiled failed to profile after",)
 
 
-def test_a_kernel_at_another_clock_is_not_judged() -> None:
+def test_a_kernel_at_a_different_clock_is_not_judged() -> None:
     before, after = (run(launch("flash_fwd", 1000.0, sm_clock_hz=clock)) for clock in (1.4e9, 1.5e9))
     found = result("kernel(flash.*).time:+5%", after, before)
     assert not found.has_passed
@@ -111,7 +111,7 @@ def test_the_time_of_counted_runs_is_called_theirs() -> None:
     assert found.reasons == ("GPU time of the counting runs changed by +0.0 % (noise: ±2.8 %)",)
 
 
-def test_a_kernel_that_is_slower_as_counted_alone_is_told() -> None:
+def test_a_kernel_that_is_slower_only_in_the_counting_runs_is_shown() -> None:
     # as recorded 40 µs in both runs; of 100 launches on average 20 and 30 µs: 1 % of either is chance, and 50 % is none
     before, after = (
         replace(run(launch("a", 40.0, n_represented=100.0, weight=us, counted_average_ns=1e3 * us)), is_counted=True)
@@ -125,7 +125,7 @@ def test_a_kernel_that_is_slower_as_counted_alone_is_told() -> None:
     assert result("kernel(a).time:+5%", before, before).reasons == ("1 kernel within the limit",)
 
 
-def test_a_guess_is_no_kernel_of_the_run_before() -> None:
+def test_a_kernel_matched_by_a_guess_is_not_judged() -> None:
     unknown = {"work.fp32.flop": None}
     before = run(launch("first"), *[launch("a", **unknown)] * 2)
     after = run(launch("first"), *[launch("b", **unknown, **{"traffic_bytes.dram": 3e6})] * 2)
@@ -137,7 +137,7 @@ def test_a_guess_is_no_kernel_of_the_run_before() -> None:
     )
 
 
-def test_a_kernel_that_does_far_other_work_is_not_judged_by_its_time() -> None:
+def test_a_kernel_of_very_different_work_is_not_judged_by_its_time() -> None:
     # a layer of 1 Gflop before, one of 3 Mflop after, in other launches: neither "25 times faster" nor slower
     small = {"grid": [64, 1, 1], "work.fp32.flop": 3e6, "traffic_bytes.dram": 3e3}
     after = run(launch("flash_fwd", 1000.0), launch("norm", 40.0, **small))
@@ -150,7 +150,7 @@ def test_a_kernel_that_does_far_other_work_is_not_judged_by_its_time() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "how"), [("norm_v1", "norm_v2", How.RENAMED), ("norm<64, 2>", "norm<128, 4>", How.VARIANT)]
 )
-def test_other_work_under_another_name_is_told_and_not_judged(old: str, new: str, how: How) -> None:
+def test_different_work_under_a_different_name_is_shown_and_not_judged(old: str, new: str, how: How) -> None:
     # 330 times less work than what was called so before: as with any guess, nothing says that it is the same kernel
     before = run(launch("flash_fwd", 1000.0), launch(old, 1000.0))
     after = run(launch("flash_fwd", 1000.0), launch(new, 40.0, **{"work.fp32.flop": 3e6, "traffic_bytes.dram": 3e3}))
@@ -176,7 +176,7 @@ def test_the_same_input_with_other_instructions_is_judged_by_its_time() -> None:
     )
 
 
-def test_kernels_that_are_new_are_told_and_not_judged() -> None:
+def test_new_kernels_are_shown_and_not_judged() -> None:
     after = run(
         launch("flash_fwd", 1000.0), launch("norm", 1000.0), launch("flash_bwd", 9000.0, **{"work.fp32.flop": 7e9})
     )
@@ -193,7 +193,7 @@ def test_a_run_that_is_shorter_by_what_is_gone_says_so() -> None:
     assert result("time:+5%").reasons == ("GPU time changed by +0.0 % (noise: ±2.0 %)",)
 
 
-def test_far_less_work_in_the_same_shape_is_told() -> None:
+def test_much_less_work_in_the_same_shape_is_shown() -> None:
     # a grid of as many blocks as SMs is the same for every input
     work = {"work.fp32.flop": 1e8, "traffic_bytes.dram": 1e5}
     after = run(launch("flash_fwd", 1000.0), launch("norm", 120.0, **work))
@@ -204,7 +204,7 @@ def test_far_less_work_in_the_same_shape_is_told() -> None:
     assert result("kernel(flash.*).time:+5%", after).reasons == ("1 kernel within the limit",)
 
 
-def test_kernels_that_are_gone_are_told_and_do_not_fail() -> None:
+def test_kernels_that_are_gone_are_shown_and_do_not_fail() -> None:
     # another amount of work: nothing says that math_attention does what flash_bwd did; both may as well be a fusion
     before = run(*[launch("flash_fwd", 1000.0), launch("norm", 1000.0), launch("flash_bwd", 500.0)])
     after = run(*[launch("flash_fwd", 1000.0), launch("norm", 1000.0), launch("math", 3e3, **{"work.fp32.flop": 7e9})])
@@ -222,7 +222,7 @@ def test_kernels_that_are_gone_are_told_and_do_not_fail() -> None:
     assert found.reasons == ("1 kernel within the limit, no longer in the run: norm_d, norm_c, norm_b, 1 more",)
 
 
-def test_what_took_the_place_of_a_kernel_is_judged_by_the_name_that_is_gone_too() -> None:
+def test_a_replacing_kernel_is_also_judged_under_the_name_it_replaced() -> None:
     before = run(launch("first"), launch("flash_bwd", 1000.0), launch("last"))
     after = run(launch("first"), launch("math", 6000.0), launch("last"))
     found = result("kernel(flash.*):+5%", after, before)
@@ -333,7 +333,7 @@ def test_findings_are_counted_over_all_launches() -> None:
     assert result("findings.medium==1", after).has_passed
 
 
-def test_findings_that_nothing_could_be_found_of_are_not_none() -> None:
+def test_a_kernel_with_too_little_collected_does_not_count_as_free_of_findings() -> None:
     unknown = launch("norm", verdict="unknown", limiter=None)
     found = result("findings.high==0", run(launch("flash"), unknown))
     assert (found.has_passed, found.reasons) == (
@@ -347,7 +347,7 @@ def test_findings_that_nothing_could_be_found_of_are_not_none() -> None:
     assert result("kernel(flash).n_high==0", after).has_passed
 
 
-def test_findings_of_what_failed_to_profile_are_not_none() -> None:
+def test_a_failed_launch_does_not_count_as_free_of_findings() -> None:
     failed = launch("norm", None, failed=True)
     for launches, n_failed in (((launch("flash"), failed), 1), ((failed, failed), 2)):
         found = result("findings.high==0", run(*launches))
@@ -357,7 +357,7 @@ def test_findings_of_what_failed_to_profile_are_not_none() -> None:
     )
 
 
-def test_what_findings_are_made_of_is_told_where_it_is_missing() -> None:
+def test_missing_quantities_that_findings_need_are_named() -> None:
     collected = dict.fromkeys(
         (
             "utilisation.compute", "occupancy.achieved_frac", "access.l1_hit_frac", "access.l2_hit_frac",
@@ -380,7 +380,7 @@ def test_what_findings_are_made_of_is_told_where_it_is_missing() -> None:
         ("kernel(norm).access.l2_hit_frac>0.5", "norm: access.l2_hit_frac was not collected"),
     ],
 )
-def test_what_cannot_be_judged_fails_and_says_why(text: str, reason: str) -> None:
+def test_a_gate_that_cannot_be_judged_fails_and_says_why(text: str, reason: str) -> None:
     found = result(text)
     assert not found.has_passed
     assert found.reasons[0].startswith(reason)
@@ -388,14 +388,14 @@ def test_what_cannot_be_judged_fails_and_says_why(text: str, reason: str) -> Non
 
 @pytest.mark.parametrize("metric", ["beauty", "grid", "verdict", "name", "group", "roof_frak"])
 @pytest.mark.parametrize("pattern", [".*", "norm", "nothing"])  # whichever kernels there are, and whether they failed
-def test_a_misspelt_quantity_is_no_gate(pattern: str, metric: str) -> None:
+def test_a_gate_with_a_misspelt_quantity_is_refused(pattern: str, metric: str) -> None:
     with pytest.raises(GateError, match=f"kernel has no '{metric}'; it has time, access") as caught:
         parse_gate(f"kernel({pattern}).{metric}>=1")
     assert caught.value.exit_code == 2
 
 
 @pytest.mark.long
-def test_what_a_gate_can_ask_of_a_kernel_is_what_comparing_knows_of_it() -> None:
+def test_a_gate_can_use_every_quantity_that_a_comparison_knows() -> None:
     with pytest.raises(GateError) as caught:
         parse_gate("kernel(norm).grid>=132")
     listed = str(caught.value).partition("it has time, ")[2].split(", ")
@@ -427,7 +427,7 @@ def test_a_damaged_run_passes_no_gate(text: str, found_otherwise: str) -> None:
     assert (found.reasons[0], found.reasons[-1]) == (found_otherwise, OF_AFTER)
 
 
-def test_what_the_run_before_lost_matters_where_it_is_compared_with() -> None:
+def test_launches_lost_before_matter_only_to_gates_that_compare() -> None:
     of_before = OF_AFTER.replace("after", "before")
     for text in ("time:+5%", "kernel(norm).time:+5%"):
         found = result(text, before=LOST)
@@ -444,7 +444,7 @@ def test_steps_are_timed_without_ncu_and_lose_nothing_with_its_report() -> None:
         assert result(text, after, before).has_passed
 
 
-def test_times_of_another_gpu_fail_a_gate_on_time_and_no_other() -> None:
+def test_times_of_a_different_gpu_fail_only_gates_on_time() -> None:
     after = run(launch("flash_fwd", 10.0), launch("norm", 10.0), setup=replace(SETUP, gpus=("NVIDIA B200",)))
     assert result("time:+5%", after).reasons[0].startswith("times are not comparable: the GPU differs")
     assert not result("kernel(norm):+5%", after).has_passed
@@ -486,7 +486,7 @@ def test_a_step_is_judged_where_it_is_known() -> None:
         "time.x:+5%", "kernel(a).roof_frac:+5%", "kernel(a).roof_frac>=much", "findings.high=0",
     ],
 )  # fmt: skip
-def test_what_is_no_gate_is_refused_by_name(text: str) -> None:
+def test_a_malformed_gate_is_refused_by_name(text: str) -> None:
     with pytest.raises(GateError) as caught:
         parse_gate(text)
     assert caught.value.exit_code == 2
@@ -513,7 +513,7 @@ CODE = {"sha256": "1" * 64, "n_instructions": 9, "is_whole": True, "opcodes": "F
         (r"kernel((a|b)\(.*\)).code==same", {}, None),
     ],
 )
-def test_what_became_of_a_kernel_and_its_code_can_be_asked(
+def test_a_gate_can_ask_for_the_outcome_and_the_code_of_a_kernel(
     text: str, after: dict[str, Any], reason: str | None
 ) -> None:
     found = result(text, run(launch("a", 1000.0, **CODE | after)), run(launch("a", 1000.0, **CODE)))

@@ -32,7 +32,7 @@ XLA = ("input_reduce_fusion", "input_reduce_fusion_1", "input_reduce_fusion_2").
 @pytest.mark.parametrize(
     "name", [TRITON, XLA, "loop_fusion_{}".format, "void f<g(int)::[lambda(int) (instance {})]>(T1)".format]
 )
-def test_a_number_that_moved_is_no_other_kernel(name: Any) -> None:
+def test_a_renumbered_kernel_is_matched_by_its_work(name: Any) -> None:
     # the first of three went, and the others are numbered anew
     before = run(*[generated(name(number), gflop) for number, gflop in enumerate((1, 2, 5))])
     after = run(*[generated(name(number), gflop) for number, gflop in enumerate((2, 5))])
@@ -52,7 +52,7 @@ def test_an_equal_number_with_equal_work_is_the_same(instructions: float) -> Non
     }
 
 
-def test_of_equal_flops_the_instructions_tell() -> None:
+def test_instructions_decide_between_kernels_of_equal_flops() -> None:
     before = run(
         *[generated(TRITON(number), 1, instructions) for number, instructions in enumerate((1e6, 1.2e6, 1.4e6))]
     )
@@ -93,14 +93,16 @@ def test_numbered_kernels_of_other_or_unknown_work(
         ({"name": TRITON(4)}, "renamed", "renamed kernel"),
     ],
 )
-def test_a_number_that_stayed_is_not_told_as_another(changes: dict[str, Any], how: str, words: str) -> None:
+def test_a_kernel_with_an_unchanged_number_is_not_called_renumbered(
+    changes: dict[str, Any], how: str, words: str
+) -> None:
     comparison = compare(run(generated(TRITON(3), 1)), run(generated(TRITON(3), 1.5) | changes))
     (entry,) = comparison_document(comparison)["matches"]
     assert (entry["how"], entry["sureness"]) == (how, "likely")
     assert how_matched(entry).startswith(f"{words} (likely)")
 
 
-def test_far_other_work_under_a_number_that_stayed_is_no_reason_to_fail() -> None:
+def test_very_different_work_under_the_same_number_does_not_fail_a_gate() -> None:
     # in its place may stand any other, with another grid
     sides = [
         run(launch("a"), generated(TRITON(3), n, grid=[n, 1, 1], **{"traffic_bytes.dram": 1e6 * n})) for n in (1, 64)
@@ -130,7 +132,7 @@ LINES = [
 
 
 @pytest.mark.parametrize("name", LINES)
-def test_a_line_of_the_source_says_no_more_than_a_number(name: Any) -> None:
+def test_a_source_line_in_a_name_counts_as_a_generated_number(name: Any) -> None:
     # 9 lines came before: what stands at line 40 now is what stood at line 31
     before = run(generated(name(31), 1), generated(name(40), 2))
     after = run(generated(name(40), 1), generated(name(49), 2))
@@ -141,7 +143,7 @@ def test_a_line_of_the_source_says_no_more_than_a_number(name: Any) -> None:
     assert {each.how for each in match(before, before).matches} == {How.SAME}
 
 
-def test_of_names_with_lines_the_function_stays() -> None:
+def test_the_function_name_stays_when_its_source_line_is_removed() -> None:
     names = [line(31).replace("foo", function) for line in LINES for function in ("foo", "bar")]
     # Z3foov_l31 and Z3foov_l31_1 are one; add2s2_omp, main, foo_gpu and foo_gpu__red are others
     # Cray's variants of a kernel are two
@@ -149,7 +151,7 @@ def test_of_names_with_lines_the_function_stays() -> None:
 
 
 @pytest.mark.parametrize("name", [*LINES, TRITON, "main$_omp_fn${}".format])
-def test_without_counted_work_the_order_says_more_than_a_number_that_moved(name: Any) -> None:
+def test_without_counted_work_the_order_decides_before_a_changed_number(name: Any) -> None:
     # 31 is 40 now and 40 is 49: of 100 and 500 µs neither changed
     before, after = (
         run(*[generated(name(number), None, us=us) for number, us in zip(numbers, (100.0, 500.0), strict=True)])
@@ -166,7 +168,7 @@ def test_without_counted_work_the_order_says_more_than_a_number_that_moved(name:
     assert [each.change_frac for each in compare(before, reversed_order).deltas] == [0.0, 0.0]  # no number moved
 
 
-def test_a_region_less_is_another_number_to_gcc() -> None:
+def test_gcc_renumbers_regions_when_one_is_removed() -> None:
     # the first of two is gone, and the second has its number
     before = run(generated("main$_omp_fn$0", 1), generated("main$_omp_fn$1", 5))
     found = match(before, run(generated("main$_omp_fn$0", 5)))
@@ -188,7 +190,7 @@ CCCL = [
 
 
 @pytest.mark.parametrize("after", CCCL[1:])
-def test_namespaces_of_a_version_and_of_architectures_are_no_part_of_a_name(after: str) -> None:
+def test_version_and_architecture_namespaces_are_left_out_of_names(after: str) -> None:
     other = [name.replace("plus", "maximum") for name in (CCCL[0], after)]
     sides = [run(*[generated(each, 1) for each in names]) for names in ((CCCL[0], other[0]), (other[1], after))]
     comparison = compare(*sides)
@@ -201,12 +203,12 @@ def test_namespaces_of_a_version_and_of_architectures_are_no_part_of_a_name(afte
     assert comparison.after.groups["name"].to_list() == [other[1], after]  # as recorded
 
 
-def test_two_versions_of_a_library_are_no_words_that_tell_kernels_apart() -> None:
+def test_library_versions_do_not_tell_kernels_apart() -> None:
     sides = [run(launch("DeviceReduceKernel") | {"name": name}) for name in CCCL[:3:2]]
     assert [each.names for each in compare(*sides).deltas] == [("DeviceReduceKernel", "DeviceReduceKernel")]
 
 
-def test_what_failed_with_another_version_of_a_library_was_launched_there_too() -> None:
+def test_a_failed_launch_matches_across_versions_of_a_library() -> None:
     before, after = (launch("DeviceReduceKernel") | {"name": name} for name in CCCL[:3:2])
     comparison = compare(run(launch("a"), before), run(launch("a"), after | {"failed": True}))
     assert comparison.matching.removed == ()
@@ -214,7 +216,7 @@ def test_what_failed_with_another_version_of_a_library_was_launched_there_too() 
     assert run_obstacle(both) is None
 
 
-def test_what_failed_is_found_by_its_name_as_recorded() -> None:
+def test_a_failed_launch_is_found_by_its_recorded_name() -> None:
     name = CCCL[0]
     each = launch("DeviceReduceKernel") | {"name": name}
     after = run(launch("a"), each, each | {"failed": True})
@@ -275,7 +277,7 @@ def test_names_that_a_compiler_numbers(name: str, *, is_numbered: bool) -> None:
         ("input_reduce_fusion", "input_reduce_fusion__2"),
     ],
 )
-def test_hashes_and_places_of_files_are_no_part_of_a_name(old: str, new: str) -> None:
+def test_hashes_and_file_paths_are_left_out_of_names(old: str, new: str) -> None:
     assert pl.DataFrame({"name": [old, new]}).select(renamed(pl.col("name"))).n_unique() == 1
 
 
@@ -300,7 +302,7 @@ WRAPPERS = [
 
 
 @pytest.mark.parametrize("wrapper", WRAPPERS)
-def test_of_a_wrapper_the_argument_says_what_it_computes(wrapper: str) -> None:
+def test_the_argument_of_a_wrapper_says_what_it_computes(wrapper: str) -> None:
     names = [wrapper.format(each) for each in ("PairForce", "CommPack")]
     assert pl.DataFrame({"name": names}).select(variant(pl.col("name"))).n_unique() == 2
     found = match(*(run(generated(name, gflop)) for name, gflop in zip(names, (1, 2), strict=True)))
@@ -316,7 +318,7 @@ def test_of_a_wrapper_the_argument_says_what_it_computes(wrapper: str) -> None:
         ("float", "cutlass::half_t", 2.0, Sureness.LIKELY),
     ],
 )
-def test_other_types_given_to_a_template_with_other_work_are_a_guess(
+def test_different_template_types_with_different_work_match_by_a_guess(
     old: str, new: str, gflop: float, sureness: Sureness
 ) -> None:
     before, after = (run(generated(f"void ns::for_all<{each}>(T1)", work)) for each, work in ((old, 1.0), (new, gflop)))

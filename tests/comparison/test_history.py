@@ -12,7 +12,7 @@ from ncuroof.present.texts.comparison import history_text
 from tests.comparison.runs import SETUP, launch, run
 
 
-def test_a_change_is_counted_since_the_last_run_on_another_gpu() -> None:
+def test_a_change_is_counted_since_the_last_run_on_a_different_gpu() -> None:
     other = replace(SETUP, gpus=("NVIDIA B200",))
     found = history([run(launch("a", 900.0)), *(run(launch("a", us), setup=other) for us in (300.0, 400.0, 450.0))])
     (trend,) = found.trends
@@ -55,7 +55,7 @@ def test_a_kernel_that_was_cut_into_more_launches_begins_anew() -> None:
     assert [trend.mean_ns for trend in history([before, after]).trends] == [[4e5, None], [None, 1.2e5]]
 
 
-def test_a_change_is_counted_since_the_clock_was_another() -> None:
+def test_a_change_is_counted_since_the_clock_last_changed() -> None:
     clocks = ((900.0, 1.2e9), (600.0, 1.5e9), (660.0, 1.5e9))
     steady = launch("b", 1e5, sm_clock_hz=1.5e9)
     found = history([run(launch("a", us, sm_clock_hz=clock), steady) for us, clock in clocks])
@@ -64,7 +64,7 @@ def test_a_change_is_counted_since_the_clock_was_another() -> None:
     assert sorted(trend.jumps) == [2]
 
 
-def test_where_the_clock_was_another_is_told() -> None:
+def test_a_different_clock_is_shown() -> None:
     clocks = ((900.0, 1.2e9), (600.0, 1.5e9), (660.0, 1.5e9))
     found = history([run(launch("a", us, sm_clock_hz=clock)) for us, clock in clocks])
     why = "a: the SM clock differs by 25.0 % (1200 MHz → 1500 MHz)"
@@ -73,7 +73,7 @@ def test_where_the_clock_was_another_is_told() -> None:
     assert [step["obstacle"] for step in history_document(found)["comparable"]] == [why, None]
 
 
-def test_what_forbids_every_comparison_is_told_alone() -> None:
+def test_an_obstacle_to_every_comparison_is_shown_alone() -> None:
     other = replace(SETUP, gpus=("NVIDIA B200",))
     found = history([run(launch("a", sm_clock_hz=1.2e9)), run(launch("a", sm_clock_hz=1.5e9), setup=other)])
     lines = [line for line in history_text(found).splitlines() if "compared" in line]
@@ -81,7 +81,7 @@ def test_what_forbids_every_comparison_is_told_alone() -> None:
     assert history_document(found)["comparable"][0]["obstacle"] is None
 
 
-def test_marks_of_faster_and_slower_are_no_signs() -> None:
+def test_marks_of_faster_and_slower_stand_behind_times() -> None:
     found = history([run(launch("a", us), launch("b")) for us in (900.0, 300.0, 450.0)])
     lines = history_text(found).splitlines()
     (a,) = (line for line in lines if line.startswith("a "))

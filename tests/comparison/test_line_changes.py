@@ -35,38 +35,38 @@ def changes(
     return [(each.lines, (round(each.time_ns[0], 6), round(each.time_ns[1], 6))) for each in found]
 
 
-def test_a_line_is_the_same_by_what_it_says_wherever_it_moved() -> None:
+def test_a_moved_line_is_found_by_its_text() -> None:
     old = lines((10, "load", 0.5), (11, "add", 0.3), (12, "store", 0.2))
     new = lines((14, "load", 0.7), (15, "add", 0.2), (16, "store", 0.1))
     assert changes(old, new, 100.0, 150.0) == [((10, 14), (50.0, 105.0))]  # 30.0 and 30.0, 20.0 and 15.0
 
 
-def test_lines_that_came_and_went_stand_against_nothing() -> None:
+def test_added_and_removed_lines_have_no_counterpart() -> None:
     old = lines((10, "load", 0.5), (11, "add", 0.5))
     new = lines((10, "copy", 0.6), (11, "add", 0.4))
     assert changes(old, new) == [((None, 10), (0.0, 60.0)), ((10, None), (50.0, 0.0)), ((11, 11), (50.0, 40.0))]
 
 
-def test_of_lines_that_say_the_same_the_one_among_the_same_neighbours_is_meant() -> None:
+def test_equal_lines_are_matched_by_their_neighbours() -> None:
     old = lines((1, "load", 0.2), (2, "sync", 0.6), (3, "add", 0.1), (4, "store", 0.1))
     new = lines((1, "load", 0.2), (3, "add", 0.1), (4, "store", 0.1), (9, "sync", 0.6))
     assert changes(old, new) == [((2, None), (60.0, 0.0)), ((None, 9), (0.0, 60.0))]
 
 
-def test_lines_of_other_files_are_others() -> None:
+def test_equal_lines_of_different_files_are_different() -> None:
     assert changes(lines((1, "x", 1.0)), lines((1, "x", 1.0), file="b.cu")) == [
         ((1, None), (100.0, 0.0)),
         ((None, 1), (0.0, 100.0)),
     ]
 
 
-def test_less_than_a_twentieth_of_the_kernel_is_not_told() -> None:
+def test_a_line_below_a_twentieth_of_the_kernel_is_not_shown() -> None:
     old, new = lines((1, "x", 0.5), (2, "y", 0.5)), lines((1, "x", 0.54), (2, "y", 0.46))
     assert changes(old, new) == []
     assert len(changes(old, lines((1, "x", 0.56), (2, "y", 0.44)))) == 2
 
 
-def test_few_samples_tell_large_changes_alone() -> None:
+def test_few_samples_show_only_large_changes() -> None:
     """Of 100 samples a half has a deviation of 5 %, so that two halves differ by 7 % and two of those are 14 %."""
     old = lines((1, "x", 0.5), n_samples=100)
     assert changes(old, lines((1, "x", 0.63), n_samples=100)) == []
@@ -79,7 +79,7 @@ def test_a_share_that_rounding_left_above_one_is_one() -> None:
 
 
 @pytest.mark.parametrize("known", [lines((1, "x", 1.0)), []])
-def test_without_lines_on_one_side_nothing_is_told(known: list[dict[str, Any]]) -> None:
+def test_no_line_changes_are_shown_if_a_side_has_no_lines(known: list[dict[str, Any]]) -> None:
     assert changes(known, []) == changes([], known) == []
 
 
@@ -135,7 +135,7 @@ def test_a_kernel_that_takes_as_long_has_no_lines(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_where_times_are_not_compared_neither_are_those_of_lines(tmp_path: Path) -> None:
+def test_times_of_lines_are_not_compared_if_times_are_not(tmp_path: Path) -> None:
     before, after = (tmp_path / "before.ncu-rep", tmp_path / "after.ncu-rep")
     before.write_bytes(lined_report())
     after.write_bytes(lined_report(duration_ns=1.8e6, n_at_9=1400))

@@ -27,7 +27,7 @@ def test_each_run_has_its_own_share_of_the_roof() -> None:
     assert (delta.verdicts, delta.limiters) == (("memory", "balanced"), ("l2", "dram"))
 
 
-def test_a_clock_that_is_known_of_one_run_alone_says_nothing() -> None:
+def test_a_clock_known_only_of_one_run_says_nothing() -> None:
     known, unknown = together(launch("a", sm_clock_hz=1.5e9)), together(launch("a", sm_clock_hz=None))
     for before, after in ((known, unknown), (unknown, known), (unknown, unknown)):
         assert clock_change(before, after) == 0

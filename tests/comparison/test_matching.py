@@ -43,7 +43,7 @@ def test_launches_of_one_name_and_shape_are_one_group() -> None:
     assert delta.change_frac == pytest.approx(0)
 
 
-def test_another_shape_of_the_same_kernel_is_found() -> None:
+def test_a_different_shape_of_the_same_kernel_is_found() -> None:
     before, after = run(launch("a"), launch("b")), run(launch("a", grid=[264, 1, 1]), launch("b"))
     assert matched(before, after) == [(["a"], ["a"], "shape"), (["b"], ["b"], "same")]
 
@@ -59,7 +59,7 @@ def dense(us: float, flop: float | None, grid: int, **changes: Any) -> dict[str,
 
 
 @pytest.mark.parametrize("counted", ["work.fp32.flop", "instructions.warp_executed"])
-def test_other_shapes_of_one_kernel_are_told_by_their_work(counted: str) -> None:
+def test_different_shapes_of_one_kernel_are_matched_by_their_work(counted: str) -> None:
     # layers of 614 and 2 Mflop; other tiles take twice the blocks, launched in the other order
     def layer(us: float, work: float, grid: int) -> dict[str, Any]:
         return dense(us, None, grid, **{counted: work})
@@ -88,7 +88,9 @@ def test_other_shapes_of_one_kernel_are_told_by_their_work(counted: str) -> None
         (None, 1, Sureness.LIKELY),
     ],
 )
-def test_another_shape_of_far_other_work_is_a_guess(flop: float | None, n_launches: int, sureness: Sureness) -> None:
+def test_a_different_shape_with_very_different_work_is_a_guess(
+    flop: float | None, n_launches: int, sureness: Sureness
+) -> None:
     bytes_of = {"traffic_bytes.dram": None}
     found = match(run(dense(100.0, 1e9, 132, **bytes_of)), run(*[dense(100.0, flop, 264, **bytes_of)] * n_launches))
     assert [(each.how, each.sureness) for each in found.matches] == [(How.SHAPE, sureness)]
@@ -106,7 +108,7 @@ def test_another_shape_of_far_other_work_is_a_guess(flop: float | None, n_launch
         ((0.0, None, 4e8), (0.0, None, 1e8), Sureness.LIKELY),  # caches keep more of it, perhaps
     ],
 )
-def test_work_is_far_other_where_nothing_speaks_for_the_same_input(
+def test_work_is_very_different_if_nothing_suggests_the_same_input(
     before: tuple[float | None, ...], after: tuple[float | None, ...], sureness: Sureness
 ) -> None:
     names = ("work.fp32.flop", "instructions.warp_executed", "traffic_bytes.dram")
@@ -132,7 +134,7 @@ def test_work_is_far_other_where_nothing_speaks_for_the_same_input(
         ((3, 5, 5, 5), (5, 5, 7), [(0, 2), (1, 0), (2, 1)]),
     ],
 )
-def test_of_several_shapes_those_of_the_same_work_are_matched(
+def test_shapes_of_the_same_work_are_matched(
     before: tuple[float, ...], after: tuple[float, ...], expected: list[tuple[int, int]]
 ) -> None:
     sides = [
@@ -186,7 +188,7 @@ def test_thousands_of_shapes_of_one_kernel_are_matched_at_once(works: Sequence[i
         ("cutlass_80_simt_sgemm_128x64_8x5_nn", "cutlass_80_simt_sgemm_256x128_8x4_nn", "variant"),
     ],
 )
-def test_generated_names_are_told_from_their_numbers(old: str, new: str, how: str) -> None:
+def test_generated_names_are_split_from_their_numbers(old: str, new: str, how: str) -> None:
     assert matched(run(launch("first"), launch(old)), run(launch("first"), launch(new)))[1][2] == how
 
 
@@ -214,7 +216,7 @@ ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<{}, at::native::{}
         ((4, "GeluCUDAKernelImpl(T1&)::{lambda()#1}"), (4, "silu_kernel(T1&)::{lambda()#1}"), False),
     ],
 )
-def test_what_a_generic_template_computes_tells_kernels_apart(
+def test_the_functor_of_a_generic_template_tells_kernels_apart(
     old: tuple[int, str], new: tuple[int, str], are_one: bool
 ) -> None:
     names = [ELEMENTWISE.format(*each) for each in (old, new)]
@@ -237,7 +239,7 @@ def test_one_kernel_that_became_several_is_a_split() -> None:
     assert matched(before, after)[1] == (["norm"], ["statistics", "apply"], "split")
 
 
-def test_a_rewritten_kernel_is_told_by_its_place_and_work() -> None:
+def test_a_rewritten_kernel_is_matched_by_its_place_and_work() -> None:
     before, after = (
         run(launch("first"), launch("naive"), launch("last")),
         run(launch("first"), launch("tiled"), launch("last")),
@@ -245,7 +247,7 @@ def test_a_rewritten_kernel_is_told_by_its_place_and_work() -> None:
     assert matched(before, after)[1] == (["naive"], ["tiled"], "place")
 
 
-def test_the_one_of_several_that_does_the_same_work_is_a_guess() -> None:
+def test_the_only_kernel_of_the_same_work_is_a_guess() -> None:
     heavy = {"work.fp32.flop": 7e9}
     before = run(launch("setup"), launch("sort", **heavy), launch("scan", **{"work.fp32.flop": 2e9}))
     after = run(launch("setup"), launch("merge", **heavy))
@@ -254,7 +256,7 @@ def test_the_one_of_several_that_does_the_same_work_is_a_guess() -> None:
     assert (found.matches[1].sureness, found.removed) == (Sureness.GUESS, (2,))
 
 
-def test_of_two_that_do_the_same_work_none_is_matched_and_both_are_candidates() -> None:
+def test_two_kernels_of_the_same_work_are_both_candidates_and_not_matched() -> None:
     heavy = {"work.fp32.flop": 7e9}
     before = run(launch("setup"), launch("sort", **heavy), launch("scan", **heavy))
     found = match(before, run(launch("setup"), launch("merge", **heavy)))
@@ -331,7 +333,7 @@ CUB = "void cub::{}DeviceReduceKernel<cub::{}, float*, int, {}>(T2, T3)"
         (CUB.format("detail::reduce::", "detail::policy_hub<float>::Policy1000", "cuda::std::maximum<void>"), False),
     ],
 )
-def test_a_policy_of_cub_that_was_renamed_is_no_other_kernel(new: str, *, is_matched: bool) -> None:
+def test_a_renamed_policy_of_cub_does_not_make_a_different_kernel(new: str, *, is_matched: bool) -> None:
     old = CUB.format("", "DeviceReducePolicy<float>::Policy600", "cub::Sum")
     launches = launch("first"), launch("last")
     before = run(launches[0], launch("x") | {"name": old}, launches[1], launch("y", **{"work.fp32.flop": 7e9}))
@@ -339,7 +341,7 @@ def test_a_policy_of_cub_that_was_renamed_is_no_other_kernel(new: str, *, is_mat
     assert ("version" in [how for _, _, how in matched(before, after)]) is is_matched
 
 
-def test_members_of_a_series_are_no_successors_of_each_other() -> None:
+def test_members_of_a_series_are_not_matched_with_each_other() -> None:
     before = run(launch("transpose"), launch("transpose_shared"))
     after = run(launch("transpose"), launch("transpose_diagonal"), launch("transpose_padded"))
     found = match(before, after)
@@ -350,7 +352,7 @@ def test_members_of_a_series_are_no_successors_of_each_other() -> None:
     ]
 
 
-def test_a_place_alone_is_no_evidence() -> None:
+def test_a_place_alone_is_not_evidence() -> None:
     before = run(launch("first"), launch("naive"), launch("last"))
     after = run(launch("first"), launch("other", **{"work.fp32.flop": 5e9}), launch("last"))
     found = match(before, after)
@@ -377,7 +379,7 @@ def test_a_kernel_in_two_ranges_is_matched_with_its_own() -> None:
     assert sorted(changes) == [0, 1]
 
 
-def test_what_came_and_went_is_told() -> None:
+def test_added_and_removed_kernels_are_shown() -> None:
     found = match(
         run(launch("a"), launch("gone", **{"work.fp32.flop": 9e9})),
         run(launch("new", **{"work.fp32.flop": 2e9}), launch("a")),
@@ -390,7 +392,7 @@ def test_failed_launches_are_in_no_group() -> None:
 
 
 @pytest.mark.parametrize(("dram_bytes", "is_matched"), [(1.2e5, True), (0.8e5, False), (8e6, True), (12e6, False)])
-def test_traffic_of_another_order_is_another_problem(dram_bytes: float, *, is_matched: bool) -> None:
+def test_traffic_of_a_different_order_of_magnitude_prevents_a_match(dram_bytes: float, *, is_matched: bool) -> None:
     no_flop = {"work.fp32.flop": None}
     before = run(launch("first"), *[launch("simt_sgemm", **no_flop)] * 2, launch("last"))
     other = launch("tensor_op_gemm", **no_flop, **{"traffic_bytes.dram": dram_bytes})

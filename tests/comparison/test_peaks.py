@@ -22,7 +22,7 @@ def test_a_peak_is_the_rate_over_its_share() -> None:
     assert groups.select(DRAM, L2, FLOP).row(0) == pytest.approx((2.5e12, 1e13, 1e15))
 
 
-def test_of_what_moved_nothing_the_peak_is_not_known() -> None:
+def test_the_peak_is_unknown_if_nothing_moved() -> None:
     nothing = {
         "bandwidth.dram.bytes_per_s": 0.0, "bandwidth.dram.frac": 0.0, "bandwidth.l2.bytes_per_s": None, "bandwidth.l2.frac": None,
         "work.fp32.flop": 0.0, "work.fp32.frac": 0.0, "dominant_precision": "fp32",
@@ -55,7 +55,7 @@ def test_a_higher_peak_explains_what_is_bound_by_it() -> None:
     assert list(explaining(H200, H100)) == [DRAM]  # on a GPU of less it is why it is slower
 
 
-def test_the_peak_of_another_roof_explains_nothing() -> None:
+def test_the_peak_of_a_different_roof_explains_nothing() -> None:
     other = side(131.5, 3.35e12, 0.878, limiter="l2")
     assert DRAM not in explaining(other, H200)
     assert DRAM not in explaining(H200, other)
@@ -98,7 +98,7 @@ def test_other_units_and_waits_are_consequences_of_the_peak() -> None:
     assert "utilisation.l2" in explaining(before | without, after | without)
 
 
-def test_the_peak_is_told_across_gpus() -> None:
+def test_the_peak_is_shown_across_gpus() -> None:
     before = H100 | {"utilisation.issue": 0.159, "traffic_bytes.dram": 4.0e8}
     after = H200 | {"utilisation.issue": 0.218, "traffic_bytes.dram": 3.0e8}
     (delta,) = compare(run(before), run(after | {"traffic_bytes.dram": 4.0e8})).deltas

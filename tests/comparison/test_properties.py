@@ -33,7 +33,7 @@ _GATES = [parse_gate(text) for text in ("time:+0%", "kernel(.*).time:+0%")]
 @pytest.mark.long
 @settings(max_examples=30)
 @given(_RUNS, st.integers(0, 2**32))
-def test_a_run_is_like_itself_in_any_order(launches: list[dict[str, Any]], seed: int) -> None:
+def test_a_run_equals_itself_in_any_order(launches: list[dict[str, Any]], seed: int) -> None:
     side = run(*launches)
     shuffled = run(*random.Random(seed).sample(launches, len(launches)))
     for other in (side, shuffled):

@@ -30,7 +30,7 @@ def test_a_counted_run_tells_what_was_not_recorded() -> None:
 
 
 @pytest.mark.long
-def test_counts_of_another_program_are_no_counts_of_the_run() -> None:
+def test_counts_of_a_different_program_are_ignored() -> None:
     reports = ncuroof.read(FIXTURES / "train_transformer.roofline.ncu-repz")
     other = Counts((KernelCount("another_kernel", (1, 1, 1), (64, 1, 1), 5, 5e6),))
     mistaken = replace(reports, counts=(other,)).analyse().run()

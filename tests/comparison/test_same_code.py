@@ -40,7 +40,7 @@ def slower(found: Iterable[tuple[Comparison, Delta]]) -> list[str]:
 
 
 @pytest.mark.long
-def test_what_is_slower_on_the_same_code_says_so() -> None:
+def test_a_slower_kernel_with_the_same_code_says_so() -> None:
     found = list(on_the_same_code(run_of(RECORDINGS / f"{name}.full.ncu-repz") for name in RECORDED))
     assert len(found) == 6  # the code is recognised in every pair
     sentences = slower(found)
@@ -50,7 +50,7 @@ def test_what_is_slower_on_the_same_code_says_so() -> None:
 
 @pytest.mark.corpus
 @pytest.mark.parametrize("folder", OF_THE_CORPUS)
-def test_what_is_slower_on_the_same_code_says_so_in_reports_of_others(corpus: list[Path], folder: str) -> None:
+def test_a_slower_kernel_with_the_same_code_says_so_in_real_reports(corpus: list[Path], folder: str) -> None:
     reports = [path for path in corpus if path.parent.name == folder]
     found = list(on_the_same_code(map(run_of, reports)))
     assert found

@@ -33,7 +33,7 @@ def named(name: str, **changes: object) -> dict[str, object]:
 
 
 @pytest.mark.long
-def test_what_the_other_run_counted_is_not_new() -> None:
+def test_a_kernel_that_the_other_run_counted_is_not_new() -> None:
     # a real step of 321 launches of which the H100's report lacks 19 kernels, all of them in the H200's:
     # the counts.json of the H100 has 3 770 862 ns of which 2 829 701 ns were profiled
     before, after = (
@@ -59,13 +59,13 @@ def test_without_counts_a_kernel_is_added_as_ever() -> None:
     assert match(after, counted(before, B)).not_recorded_after == (CountedOnly(1, B, is_same_shape=True),)
 
 
-def test_another_kernel_is_new_for_all_that_was_not_profiled() -> None:
+def test_a_different_kernel_is_new_whatever_was_not_profiled() -> None:
     before = counted(run(named("a")), replace(B, name="void ns::b<float>(float*, int)"))
     found = match(before, run(named("a"), named("b")))
     assert (found.added, found.not_recorded_before) == ((1,), ())
 
 
-def test_what_was_counted_in_another_shape_stands_for_one_shape_alone() -> None:
+def test_a_kernel_counted_in_a_different_shape_stands_for_one_shape() -> None:
     wide, narrow = replace(B, grid=(264, 1, 1)), replace(B, grid=(8, 1, 1))
     after = run(named("a"), named("b"), named("b", grid=[264, 1, 1]), named("b", grid=[66, 1, 1]))
     found = match(counted(run(named("a")), wide, narrow), after)
@@ -84,7 +84,7 @@ def test_a_kernel_in_several_ranges_is_counted_once_and_not_new_in_any() -> None
     assert unclear_ns(counted(run(named("a")), B), found.not_recorded_before, after) == 0
 
 
-def test_what_was_only_counted_is_matched_with_no_other_shape() -> None:
+def test_a_kernel_that_was_only_counted_matches_only_its_own_shape() -> None:
     # b was profiled on 8 blocks and counted on 132; after it was profiled on 132 alone: nothing is known of their change
     before = counted(run(named("a"), named("b", grid=[8, 1, 1])), B)
     found = match(before, run(named("a"), named("b")))
@@ -101,7 +101,7 @@ def test_a_number_of_the_compilers_does_not_tell_which_kernel_was_counted() -> N
     assert ([each.how.value for each in found.matches], found.not_recorded_before) == (["renamed"], ())
 
 
-def test_what_failed_to_profile_is_told_as_failed() -> None:
+def test_a_failed_launch_is_shown_as_failed() -> None:
     before = counted(run(named("a"), named("b", failed=True)), B)
     found = match(before, run(named("a"), named("b")))
     assert (found.added, found.not_recorded_before) == ((), ())
@@ -115,13 +115,13 @@ def test_what_failed_to_profile_is_told_as_failed() -> None:
         ((B,), (B,), 0.0),
     ],
 )
-def test_the_rest_of_what_was_counted_may_have_another_name(
+def test_the_remaining_counted_time_may_have_a_different_name(
     unprofiled: tuple[UnprofiledLaunches, ...], of_the_other: tuple[UnprofiledLaunches, ...], ns: float
 ) -> None:
     assert unclear_ns(counted(run(named("a")), *unprofiled), (), counted(run(named("a")), *of_the_other)) == ns
 
 
-def test_of_an_earlier_baseline_all_that_was_not_profiled_may_have_another_name() -> None:
+def test_all_unprofiled_time_of_an_old_baseline_may_have_a_different_name() -> None:
     before = replace(run(named("a")), is_counted=True, not_recorded_ns=4e5)
     assert unclear_ns(before, (), run(named("a"))) == 4e5
     assert unclear_ns(run(named("a")), (), run(named("a"))) == 0

@@ -202,7 +202,7 @@ def test_as_many_of_the_size_as_would_beat_the_peak_are_of_other_sizes(
         ),
     ],
 )
-def test_names_tell_types(names: list[str], dtype: str | None) -> None:
+def test_types_follow_from_names(names: list[str], dtype: str | None) -> None:
     assert element_type([], names) == dtype
 
 
@@ -214,7 +214,7 @@ def test_counters_go_before_names() -> None:
     assert element_type(["tensor_int4"], []) == "int4"
 
 
-def test_shapes_are_no_part_of_a_modules_name() -> None:
+def test_shapes_are_not_part_of_the_name_of_a_module() -> None:
     assert place(["a (Linear) [8, 512], [3]", "step 3"]).module == "a (Linear)/step 3"
     assert place(["x[3]"]).module == "x"
     assert place([]).module is None
@@ -234,14 +234,14 @@ def test_a_range_of_any_length_is_named_in_no_time(text: str) -> None:
     assert time.process_time() - started < 1  # minutes, where the end is looked for from each place
 
 
-def test_a_number_that_pytorch_cannot_have_given_is_none() -> None:
+def test_an_impossible_sequence_number_is_ignored() -> None:
     assert place(["aten::mm, seq = 123456789012345678"]).sequence == 123456789012345678
     assert place(["aten::mm, seq = " + "9" * 5000]).sequence is None
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("size", ["9" * 18, "9" * 200, "9" * 5000, "[" * 30_000], ids=len)
-def test_sizes_that_no_tensor_has_are_no_call(expected, size: str) -> None:
+def test_a_range_with_impossible_sizes_is_not_a_call(expected, size: str) -> None:
     text = f"aten::mm, seq = 3, sizes = [[{size}, {size}], [{size}, {size}]]"
     assert expected(product(nvtx=(*LAYER, text))).calls.is_empty()
 
@@ -264,7 +264,7 @@ def test_a_kernel_that_converts_has_no_one_type() -> None:
     )
 
 
-def test_ranges_of_other_libraries_are_no_modules_and_numbers_no_part_of_a_name() -> None:
+def test_ranges_of_libraries_are_not_modules_and_numbers_not_part_of_a_name() -> None:
     custom = "flash_attn::_flash_attn_forward, seq = 7, op_id = 8, sizes = [[2, 8, 64]]"
     assert place(["Net (Net) [2, 8], op_id = 4", custom]).module == "Net (Net)"
     assert place(["Optimizer.step#AdamW.step, op_id = 77"]).module == "Optimizer.step#AdamW.step"
@@ -282,7 +282,7 @@ def test_sequence_numbers_are_those_of_a_report(expected, tmp_path: Path) -> Non
 
 
 @pytest.mark.long
-def test_what_a_gradient_computes_again_is_told_from_what_it_needs(expected) -> None:
+def test_recomputed_work_of_a_gradient_is_separate_from_needed_work(expected) -> None:
     again = ("autograd::engine::evaluate_function: MmBackward0, seq = 3", *LAYER, MM.replace("seq = 3", "seq = 9"))
     found = expected(product(), product(nvtx=again))
     assert found.calls["is_recomputed"].to_list() == [False, True]
@@ -292,7 +292,7 @@ def test_what_a_gradient_computes_again_is_told_from_what_it_needs(expected) -> 
 
 
 @pytest.mark.long
-def test_tensor_cores_under_no_known_operator_are_told_apart(expected) -> None:
+def test_tensor_work_outside_known_operators_is_separate(expected) -> None:
     convolution = product(nvtx=(*LAYER, "aten::convolution, op_id = 9, sizes = [[1, 3, 8, 8], [4, 3, 3, 3], []]"))
     found = expected(product(), convolution).utilisation
     assert found is not None
@@ -301,7 +301,7 @@ def test_tensor_cores_under_no_known_operator_are_told_apart(expected) -> None:
 
 
 @pytest.mark.long
-def test_a_causal_mask_leaves_out_work_that_no_range_tells_of(expected) -> None:
+def test_a_causal_mask_leaves_out_work_although_ranges_do_not_name_it(expected) -> None:
     # 2 sequences, 4 heads, 128 queries and keys, 64 features: 4 * 2 * 4 * 128 * 128 * 64 FLOPs, half of them under a causal mask
     whole = 4 * 2 * 4 * 128 * 128 * 64
     shapes = ", ".join(["[2, 4, 128, 64]"] * 3)

@@ -62,7 +62,7 @@ def test_calls_of_the_same_shapes_are_one_row_and_the_most_above_need_is_first()
     assert (third["shapes"], third["above_ns"]) == ("[[8, 8], [8, 8]]", 10_000)
 
 
-def test_calls_count_for_those_that_they_represent() -> None:
+def test_calls_count_as_often_as_they_represent() -> None:
     # recorded once, 100 µs of which 50 are needed; launched 24 times in 2 ms
     stands = call(n_represented=24.0, represented_ns=2e6, work_weight=24.0, counted_flop=2e6)
     (found,) = operators(stands, call())

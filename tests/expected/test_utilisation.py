@@ -33,7 +33,7 @@ def calls(*rows: tuple[list[int], float, float | None]) -> pl.DataFrame:
     return pl.DataFrame([dict.fromkeys(CALLS) | row for row in known], schema=CALLS)
 
 
-def test_where_the_peak_went() -> None:
+def test_the_parts_of_the_peak_add_up() -> None:
     # peak 1000 flop/ns. Product: 400 ns, needed 200 000 flop = 200 ns, counted 250 000 = 50 ns more, a tenth tail = 40 ns;
     # the rest, 110 ns, is low efficiency. Others: 300 memory, 100 overhead, 200 latency. 1000 ns in all.
     kernels = launches(
@@ -71,14 +71,14 @@ def test_no_part_is_larger_than_what_is_left() -> None:
     assert (found.extra_work_frac, found.tail_frac, found.low_efficiency_frac, found.other_frac) == (0, 0, 0, 0)
 
 
-def test_without_products_or_a_peak_there_is_none() -> None:
+def test_without_products_or_a_peak_there_is_no_utilisation() -> None:
     kernels = launches((400, "compute", 0.1))
     assert model_utilisation(calls(([0], 0.0, None)), kernels, {"tensor_bf16": 1e12}) is None
     assert model_utilisation(calls(([0], 1e5, None)), kernels, {}) is None
     assert model_utilisation(calls(), kernels, {"tensor_bf16": 1e12}) is None
 
 
-def test_launches_count_for_those_that_they_stand_for() -> None:
+def test_launches_count_as_often_as_they_represent() -> None:
     # The product was launched 3 times in 900 ns (recorded once, 400 ns), the other kernel once: 900 + 100 ns in all.
     kernels = launches((400, "compute", None), (100, "memory", None)).with_columns(weight=pl.Series([900 / 400, 1.0]))
     known = calls(([0], 2e5, 2e5)).with_columns(pl.lit(3.0).alias("work_weight"))
@@ -89,7 +89,7 @@ def test_launches_count_for_those_that_they_stand_for() -> None:
     assert found.extrapolated_frac == 0
 
 
-def test_how_much_of_the_work_is_told_from_time() -> None:
+def test_utilisation_says_how_much_work_is_estimated_from_time() -> None:
     # 2.25 times 2e5 are those of other sizes, 1.5e5 are as recorded: 4.5 of 6
     kernels = launches((400, "compute", None), (300, "compute", None))
     weighed = pl.Series([2.25, 1.0]), pl.Series([True, False])

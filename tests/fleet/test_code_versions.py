@@ -19,7 +19,7 @@ OLD, NEW = (
 SAME_SOURCE = {"labels": {"commit": "x"}}
 
 
-def test_other_code_is_told_with_the_compiler_that_made_it() -> None:
+def test_different_code_is_shown_with_its_compiler() -> None:
     rows = fleet(launch("a", 0, 100.0, **OLD), launch("b", 9, 101.0, **NEW), launch("c", 10, 100.5, **NEW))
     (found,) = code_versions(rows).to_dicts()
     assert (found["before_value"], found["value"]) == ("aaaaaaaa", "bbbbbbbb")
@@ -37,7 +37,7 @@ def none() -> Any:
     return FLEET_FAILURES.to_frame()
 
 
-def test_a_kernel_of_several_shapes_is_told_once_by_the_one_that_changed_most() -> None:
+def test_a_kernel_of_several_shapes_is_shown_once_by_its_largest_change() -> None:
     shapes = ([64, 1, 1], 100.0, 100.0), ([128, 1, 1], 200.0, 300.0)
     rows = fleet(
         *(launch("a", 0, us, grid=grid, **OLD) for grid, us, _ in shapes),
@@ -47,12 +47,12 @@ def test_a_kernel_of_several_shapes_is_told_once_by_the_one_that_changed_most() 
     assert found["change_frac"] == pytest.approx(0.5)
 
 
-def test_equal_code_and_unknown_code_are_no_change() -> None:
+def test_equal_code_and_unknown_code_are_not_a_change() -> None:
     assert code_versions(fleet(launch("a", 0, 100.0, **OLD), launch("b", 1, 150.0, **OLD))).is_empty()
     assert code_versions(fleet(launch("a", 0, 100.0, **OLD), launch("b", 1, 150.0))).is_empty()
 
 
-def test_a_change_by_driver_says_whether_the_code_is_another() -> None:
+def test_a_change_by_driver_says_whether_the_code_differs() -> None:
     def also(after: dict[str, Any]) -> list[str]:
         rows = fleet(
             launch("a", 0, 100.0, driver_version="550", **OLD), launch("b", 1, 150.0, driver_version="560", **after)
@@ -66,7 +66,7 @@ def test_a_change_by_driver_says_whether_the_code_is_another() -> None:
     assert also({}) == []  # not known, as in a redacted report
 
 
-def test_what_was_slower_once_and_is_repaired_is_not_newly_slower() -> None:
+def test_a_slowdown_that_was_repaired_is_not_newly_slower() -> None:
     commits = [("x", 100.0), ("y", 150.0)]
     slower = [launch(name, day, us, labels={"commit": name}) for day, (name, us) in enumerate(commits)]
     assert changes(fleet(*slower), "label:commit").newly_slower["value"].to_list() == ["y"]
@@ -76,6 +76,6 @@ def test_what_was_slower_once_and_is_repaired_is_not_newly_slower() -> None:
     assert found.newly_slower.is_empty()
 
 
-def test_code_is_no_factor_that_is_asked_about_by_default() -> None:
+def test_code_is_not_among_the_default_factors() -> None:
     rows = fleet(launch("a", 0, 100.0, **OLD, **SAME_SOURCE), launch("b", 1, 100.0, **NEW, **SAME_SOURCE))
     assert factors(rows) == ("report", "driver", "ncu")  # it has a list of its own

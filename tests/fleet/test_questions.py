@@ -27,7 +27,7 @@ def test_the_fleet_in_numbers() -> None:
     assert found.labels == (("commit", 2),)
 
 
-def test_what_no_report_tells_is_not_zero() -> None:
+def test_a_number_that_no_report_has_is_not_zero() -> None:
     found = overview(fleet(launch("a", 0, 100.0)))
     assert (found.duration_ns, found.recoverable_ns) == (100e3, None)
 
@@ -54,7 +54,7 @@ def test_the_slowest_kernel_comes_first_with_its_dates() -> None:
     ]
 
 
-def test_what_a_launch_stands_for_weighs_in_counts_and_sums() -> None:
+def test_counts_and_sums_are_weighted_by_represented_launches() -> None:
     """One launch stands for ten that took 1.5 times as long each in the counted run, 150 µs beside 100 µs under ncu."""
     rows = fleet(
         launch("a", 0, 100.0, recoverable_ns=40e3, n_represented=10.0, weight=15.0),
@@ -75,7 +75,7 @@ def test_what_a_launch_stands_for_weighs_in_counts_and_sums() -> None:
     assert (second["n_launches"], second["duration_ns"]) == (1, 300e3)
 
 
-def test_recoverable_time_orders_anew_and_leaves_out_what_is_not_known() -> None:
+def test_order_by_recoverable_time_leaves_out_unknown_ones() -> None:
     kernels = by_time(
         fleet(
             launch("a", 0, 100.0, name="slow", recoverable_ns=10e3),
@@ -126,7 +126,7 @@ def test_launches_that_do_other_work_are_not_the_same(here: Work, there: Work, *
     assert found.height == (2 if is_same else 0)
 
 
-def test_the_first_date_is_told_however_many_follow() -> None:
+def test_the_first_date_is_kept_however_many_follow() -> None:
     found = by_time(fleet(*(launch(f"r{day}", day, 10.0 + day) for day in range(20))))
     dates = [str(day["date"]) for day in found["dates"][0]]
     assert (dates[0], dates[1], dates[-1], len(dates)) == ("2025-01-01", "2025-01-10", "2025-01-20", 12)
@@ -144,7 +144,7 @@ def test_damaged_and_simulated_reports_are_counted() -> None:
     assert (found.n_reports, found.n_damaged, found.n_simulated) == (3, 1, 1)
 
 
-def test_what_would_come_back_is_of_the_launches_of_which_it_is_known() -> None:
+def test_recoverable_time_counts_only_launches_that_have_it() -> None:
     launches = [launch("a", 0, 100.0, recoverable_ns=84e3), launch("a", 0, 300.0, recoverable_ns=None)]
     assert by_time(fleet(*launches)).select("duration_ns", "placed_ns").row(0) == (400e3, 100e3)
 

@@ -103,7 +103,7 @@ def test_all_comparisons_together_claim_falsely_as_rarely_as_one() -> None:
     assert noises == pytest.approx([3.4998 * math.sqrt(2) * 0.0100031] * 100, rel=1e-4)
 
 
-def test_a_thousand_kernels_that_did_not_change_are_not_told() -> None:
+def test_a_thousand_unchanged_kernels_are_not_shown() -> None:
     chance = random.Random(1)
     rows = [
         launch(driver, day, chance.gauss(1000.0, 10.0), driver_version=driver, name=f"k{number}")
@@ -151,7 +151,7 @@ def test_values_follow_each_other_as_they_were_recorded() -> None:
         {"duration_ns": None},
     ],
 )
-def test_what_is_not_alike_is_not_compared(other: dict[str, Any]) -> None:
+def test_launches_that_differ_in_more_than_name_are_not_compared(other: dict[str, Any]) -> None:
     assert changes(two_drivers(100.0, 200.0, **other), "driver").steps.is_empty()
 
 
@@ -159,11 +159,11 @@ def test_what_is_not_alike_is_not_compared(other: dict[str, Any]) -> None:
     "same",
     [{"gpu_name": "A100-SXM4-40GB"}, {"process_name": "train2.1"}, {"process_name": "train.exe"}, {"nvtx": []}],
 )
-def test_what_is_only_called_otherwise_is_compared(same: dict[str, Any]) -> None:
+def test_launches_that_differ_only_in_name_are_compared(same: dict[str, Any]) -> None:
     assert changes(two_drivers(100.0, 200.0, **same), "driver").slower.height == 1
 
 
-def test_an_interpreter_of_another_version_is_the_same_program() -> None:
+def test_a_different_version_of_the_interpreter_is_the_same_program() -> None:
     names = ["python", "python3", "python3.11", "python3.10.exe", "julia1", "lab3", "128", "step2.exe", None]
     rows = fleet(*(launch("a", 0, 1.0, process_name=name) for name in names))
     found = usable(rows).collect()["program"].to_list()
@@ -183,7 +183,7 @@ def test_launches_of_other_work_say_nothing_of_chance() -> None:
     assert step(rows)["change_frac"] == pytest.approx(0.3)
 
 
-def test_where_no_work_was_counted_the_bytes_tell_another_problem() -> None:
+def test_without_counted_work_the_bytes_show_a_different_problem() -> None:
     for after, is_same in ((1.9e9, True), (2.1e9, False), (None, True)):
         rows = fleet(
             launch("a", 0, 100.0, driver_version="550", **{"traffic_bytes.dram": 1e9}),
@@ -205,7 +205,7 @@ def test_other_clocks_forbid_a_claim() -> None:
     assert (found.n_compared, found.slower.height) == (0, 0)
 
 
-def test_other_work_is_no_regression() -> None:
+def test_different_work_is_not_a_regression() -> None:
     for column, after, is_same in (
         ("work.flop", 1.09e9, True),
         ("work.flop", 1.2e9, False),
@@ -221,7 +221,7 @@ def test_other_work_is_no_regression() -> None:
         assert (found.slower.height, found.other_work.height) == ((1, 0) if is_same else (0, 1)), (column, after)
 
 
-def test_what_else_differs_is_told() -> None:
+def test_further_differences_are_shown() -> None:
     rows = fleet(
         launch("a", 0, 100.0, driver_version="550", labels={"commit": "aaa"}, **{"traffic_bytes.dram": 1e9}),
         launch("b", 1, 200.0, driver_version="560", labels={"commit": "bbb"}, **{"traffic_bytes.dram": 2e9}),
@@ -230,7 +230,7 @@ def test_what_else_differs_is_told() -> None:
     assert step(rows, "label:commit")["also_changed"] == ["the driver", "DRAM bytes"]
 
 
-def test_a_difference_of_work_is_told_from_what_explains_a_change_on() -> None:
+def test_a_difference_of_work_is_shown_once_it_can_explain_a_change() -> None:
     # profiles/comparison.toml: 5 % of FLOPs, 10 % of instructions; as a part of the larger, 1 - 1 / 1.08 is 7.4 %
     for column, factor, changed in (
         ("work.flop", 1.08, ["FLOPs"]),

@@ -28,7 +28,7 @@ def share(*code: bytes) -> float | None:
     return adjacent_share(b"".join(code), ADA)
 
 
-def test_loads_right_beside_one_another_are_adjacent() -> None:
+def test_loads_of_neighbouring_addresses_are_adjacent() -> None:
     assert share(access(0), access(4), access(8), access(16)) == pytest.approx(3 / 4)  # nothing reads at 12
     assert share(access(-4), access(0)) == 1
     assert share(access(3, width=BYTE), access(4, width=BYTE)) == 1
@@ -39,7 +39,7 @@ def test_loads_right_beside_one_another_are_adjacent() -> None:
     assert share(access(0), access(4, address=12)) == 0
 
 
-def test_an_address_is_another_one_where_its_registers_are_written_and_behind_branches() -> None:
+def test_an_address_changes_when_its_registers_are_written_and_after_branches() -> None:
     assert share(access(0), adding(into=10), access(4)) == 0
     assert share(access(0), adding(into=11), access(4)) == 0  # its upper half
     assert share(access(0), adding(into=12), access(4)) == 1
@@ -49,5 +49,5 @@ def test_an_address_is_another_one_where_its_registers_are_written_and_behind_br
 
 
 @pytest.mark.parametrize(("code", "compute_capability"), [(b"", ADA), (access(0) + access(4), 62), (adding(3), ADA)])
-def test_other_machine_code_tells_nothing(code: bytes, compute_capability: int) -> None:
+def test_unknown_machine_code_gives_no_answer(code: bytes, compute_capability: int) -> None:
     assert adjacent_share(code, compute_capability) is None

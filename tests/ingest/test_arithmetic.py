@@ -51,7 +51,7 @@ def test_each_kind_of_arithmetic_is_counted() -> None:
 
 
 @pytest.mark.parametrize(("code", "compute_capability"), [(b"", ADA), (instruction(FADD), 62)])
-def test_other_machine_code_tells_nothing(code: bytes, compute_capability: int) -> None:
+def test_unknown_machine_code_gives_no_answer(code: bytes, compute_capability: int) -> None:
     assert operations_in(code, compute_capability) is None
 
 
@@ -64,13 +64,13 @@ def test_other_machine_code_tells_nothing(code: bytes, compute_capability: int) 
         ([CALL, EXIT], 1),
     ],
 )
-def test_what_is_not_known_to_be_without_floating_point_arithmetic_is_counted(opcodes: list[int], n: int) -> None:
+def test_instructions_that_may_be_floating_point_arithmetic_are_counted(opcodes: list[int], n: int) -> None:
     found = operations_in(b"".join(map(instruction, opcodes)), ADA)
     assert found is not None
     assert found["beyond_integers"] == n
 
 
-def test_what_is_never_executed_is_not_counted() -> None:
+def test_instructions_that_are_never_executed_are_not_counted() -> None:
     never = (int.from_bytes(instruction(LDS), "little") | 0xF << 12).to_bytes(16, "little")
     found = operations_in(never, ADA)
     assert found is not None

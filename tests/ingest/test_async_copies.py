@@ -62,7 +62,7 @@ def test_copies_that_are_awaited_before_anything_is_computed_count() -> None:
     assert serial(COPY, wait(), *COMPUTE) == 1  # each warp for itself
 
 
-def test_it_is_the_same_where_the_copies_stand_at_the_loops_end() -> None:
+def test_copies_at_the_end_of_the_loop_count_as_well() -> None:
     assert serial_copies(code(*ISSUE) + loop(wait(), BARRIER, *COMPUTE, BARRIER, *ISSUE) + code(STORE, EXIT), ADA) == 2
 
 
@@ -106,18 +106,18 @@ def test_copies_outside_of_the_loops_that_compute_do_not_count() -> None:
     assert serial_copies(code(*SERIAL, EXIT), ADA) == 0
 
 
-def test_a_wait_for_other_instructions_is_no_wait_for_copies() -> None:
+def test_a_wait_for_different_instructions_is_not_a_wait_for_copies() -> None:
     assert serial(*ISSUE, wait(scoreboard=1), BARRIER, *COMPUTE, BARRIER) == 0
 
 
-def test_what_is_never_executed_is_left_out() -> None:
+def test_instructions_that_are_never_executed_are_left_out() -> None:
     """nvcc puts `@!PT LDS RZ, [RZ]` before LDGSTS."""
     assert serial(COPY, instruction(LDS, predicate=NEVER), *SERIAL[1:]) == 2
     assert serial(instruction(COPY, predicate=NEVER), wait(), *COMPUTE) == 0
     assert serial(LOAD, *COMPUTE) == 0
 
 
-def test_warps_that_copy_while_others_compute_are_not_told_to_overlap() -> None:
+def test_specialised_warps_that_copy_are_not_advised_to_overlap() -> None:
     # if (copies) { copy; wait; } else { compute; } __syncthreads();
     copying = code(*ISSUE, wait(), branch(len(COMPUTE)))
     assert (
@@ -130,11 +130,11 @@ def test_warps_that_copy_while_others_compute_are_not_told_to_overlap() -> None:
 
 
 @pytest.mark.parametrize("opcode", [CALL_NEARBY, HGMMA, BRX, ARRIVES, SYNCS])
-def test_where_the_code_does_not_tell_nothing_is_said(opcode: int) -> None:
+def test_unclear_code_gives_no_answer(opcode: int) -> None:
     assert serial(*SERIAL, opcode) is None
 
 
-def test_other_machine_code_tells_nothing() -> None:
+def test_unknown_machine_code_gives_no_answer() -> None:
     assert serial(*SERIAL, target=62) is None
     assert serial(*SERIAL, target=75) == 0  # these have no such copies
     assert serial_copies(b"", ADA) is None
@@ -142,7 +142,7 @@ def test_other_machine_code_tells_nothing() -> None:
     assert serial_copies(loop(*SERIAL) + code(ADD) * 70_000, ADA) is None  # longer than is searched
 
 
-def test_a_report_says_it_of_its_kernels(tmp_path: Path) -> None:
+def test_the_kernels_of_a_report_have_the_answer(tmp_path: Path) -> None:
     image = bytearray(elf_with({".text.k": loop(*SERIAL) + code(EXIT)}))
     image[0x30] = ADA
     path = tmp_path / "r.ncu-rep"
@@ -261,7 +261,7 @@ SAID = {
 @pytest.mark.long
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
 @pytest.mark.parametrize("architecture", [80, 86, 89, 90, 100, 120])
-def test_what_nvcc_compiles_waits_as_the_program_says(tmp_path: Path, architecture: int) -> None:
+def test_code_compiled_by_nvcc_waits_as_the_program_does(tmp_path: Path, architecture: int) -> None:
     source, compiled = tmp_path / "copies.cu", tmp_path / "copies.cubin"
     source.write_text(PROGRAM)
     subprocess.run(

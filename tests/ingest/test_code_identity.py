@@ -35,7 +35,7 @@ def test_code_says_which_compiler_made_it(tmp_path: Path) -> None:
     assert compiler_version(Image(elf_with({}))) is None
 
 
-def test_what_fills_up_a_function_is_no_part_of_it() -> None:
+def test_padding_is_not_part_of_a_function() -> None:
     found = identity_of(CODE + code_of(NOP, NOP), AMPERE, ())
     assert found == identity_of(CODE, AMPERE, ())
     assert found is not None
@@ -45,7 +45,7 @@ def test_what_fills_up_a_function_is_no_part_of_it() -> None:
     assert (within.n_instructions, within.sha256 == found.sha256) == (5, False)
 
 
-def test_an_address_that_is_filled_in_later_makes_no_other_code() -> None:
+def test_a_relocated_address_does_not_change_the_code() -> None:
     def with_address(address: int) -> bytes:
         return CODE[:16] + (int.from_bytes(CODE[16:32], "little") | address << 32).to_bytes(16, "little") + CODE[32:]
 
@@ -67,7 +67,7 @@ def test_code_that_calls_elsewhere_is_not_whole(calls: tuple[int, ...], *, is_wh
     assert found.is_whole is is_whole
 
 
-def test_unknown_code_has_none() -> None:
+def test_unknown_code_has_no_identity() -> None:
     assert identity_of(b"", AMPERE, ()) is None
     assert identity_of(CODE, PASCAL, ()) is None
     assert identity_of(code_of(NOP), AMPERE, ()) is None

@@ -27,7 +27,7 @@ AMPERE, HOPPER = 80, 90
         (0x0000356E00007944, 0x0020FEA0003C00000, True),  # CALL.REL.NOINC, 8.6: it returns
     ],
 )
-def test_what_can_be_passed(low: int, high: int, goes: bool) -> None:
+def test_which_branches_can_fall_through(low: int, high: int, goes: bool) -> None:
     assert goes_on(low, high) == goes
 
 

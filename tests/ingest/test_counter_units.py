@@ -30,7 +30,7 @@ from ncuroof.metrics.measurements import scale, selection
         ("x" * 100_000 + ".sum", None),
     ],
 )
-def test_units_are_told_by_names(counter: str, unit: str | None) -> None:
+def test_units_follow_from_names(counter: str, unit: str | None) -> None:
     assert unit_of(counter) == unit
 
 

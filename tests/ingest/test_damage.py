@@ -76,7 +76,7 @@ def test_a_report_cut_anywhere_keeps_its_whole_kernels(tmp_path: Path, capfd: py
 
 
 @pytest.mark.long
-def test_what_a_cut_leaves_goes_through_the_whole_chain(tmp_path: Path) -> None:
+def test_a_truncated_report_is_analysed_to_the_end(tmp_path: Path) -> None:
     path = tmp_path / "cut.ncu-rep"
     for n_bytes in range(1, len(SMALL), 37):
         result = _read(path, SMALL[:n_bytes])
@@ -88,7 +88,7 @@ def test_what_a_cut_leaves_goes_through_the_whole_chain(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("extra", [bytes(1), bytes(4), bytes(1000), b"\xff" * 1000, SMALL], ids=len)
-def test_what_follows_a_whole_report_is_told_and_left_out(tmp_path: Path, extra: bytes) -> None:
+def test_bytes_after_a_whole_report_are_remarked_and_left_out(tmp_path: Path, extra: bytes) -> None:
     result = _read(tmp_path / "longer.ncu-rep", SMALL + extra)
     assert isinstance(result, Analysis)
     assert result.kernels["short_name"].to_list() == NAMES
@@ -96,7 +96,7 @@ def test_what_follows_a_whole_report_is_told_and_left_out(tmp_path: Path, extra:
     assert "everything after it is lost" in result.reports[0].damage
 
 
-def test_zeros_in_place_of_the_last_block_lose_it_alone(tmp_path: Path) -> None:
+def test_zeros_in_place_of_the_last_block_lose_only_this_block(tmp_path: Path) -> None:
     n_last = len(SMALL) - len(write_report(_kernels(NAMES[:2])))
     result = _read(tmp_path / "zeroed.ncu-rep", SMALL[:-n_last] + bytes(n_last))
     assert isinstance(result, Analysis)
@@ -157,7 +157,7 @@ def test_no_length_is_believed(tmp_path: Path, lie: int | str) -> None:
 
 
 @pytest.mark.parametrize("n_results", [0, 1, 3, 100, 0x7F])
-def test_counts_that_lie_are_damage_or_harmless(tmp_path: Path, n_results: int) -> None:
+def test_wrong_counts_are_damage_or_harmless(tmp_path: Path, n_results: int) -> None:
     # NumResults is field 2 of a block header: `10 02` says that the payload holds two results.
     content = write_report(
         [Kernel(name, {**CHIP, "gpu__time_duration.sum": 1.0}) for name in NAMES[:2]], kernels_per_block=2
@@ -211,7 +211,7 @@ def test_flipped_bits_give_a_named_error_or_an_analysis(
 
 
 @pytest.mark.long
-def test_text_that_is_no_utf8_is_replaced(tmp_path: Path) -> None:
+def test_text_that_is_not_utf8_is_replaced(tmp_path: Path) -> None:
     # What flips do to a name: 0xFF is in no UTF-8. NVIDIA's module turns it into lone surrogates, which no file can hold.
     counters = {**CHIP, "device__attribute_display_name": "deviceQZ", "gpu__time_duration.sum": 1.0}
     broken = Kernel(
@@ -293,7 +293,7 @@ def test_values_that_no_counter_can_have_are_missing(tmp_path: Path) -> None:
     assert report.workloads["n_not_finite"].to_list() == [1, 1, 1, 1, 0, 0, 0]
 
 
-def test_peaks_and_zeros_beside_values_that_are_no_numbers_were_not_measured(tmp_path: Path) -> None:
+def test_peaks_and_zeros_beside_nan_values_were_not_measured(tmp_path: Path) -> None:
     path = tmp_path / "failed.ncu-rep"
     nan = dict.fromkeys(("gpu__time_duration.sum", "sm__cycles_active.avg"), float("nan"))
     constant = {"dram__bytes.sum.peak_sustained": 64.0, "smsp__inst_executed.sum": 0.0}
@@ -335,7 +335,7 @@ def test_kernels_without_name_counters_or_difference_are_analysed(tmp_path: Path
     assert result.kernels.height == len(kernels)
 
 
-def test_a_rule_without_a_finite_speedup_has_none(tmp_path: Path) -> None:
+def test_a_rule_without_a_finite_speedup_has_no_speedup(tmp_path: Path) -> None:
     rules = tuple(
         Rule(f"r{i}", "r", "s", "t", "m", speedup=("global", value))
         for i, value in enumerate((float("nan"), float("inf"), 50.0))

@@ -40,7 +40,7 @@ def test_the_code_says_how_it_was_built(tmp_path: Path, code: bytes, expected: b
 
 
 @pytest.mark.parametrize(("code", "expected"), [(OPTIMISED, False), (DEBUG, True)])
-def test_what_redaction_leaves_of_code_says_no_more_than_how_it_was_built(code: bytes, expected: bool) -> None:
+def test_redacted_code_says_only_how_it_was_built(code: bytes, expected: bool) -> None:
     left = outline(code)
     assert left is not None
     assert is_debug_build(Image(left)) is expected
@@ -48,7 +48,7 @@ def test_what_redaction_leaves_of_code_says_no_more_than_how_it_was_built(code: 
     assert outline(b"// PTX") is None
 
 
-def test_a_table_of_sections_beyond_all_numbers_is_malformed() -> None:
+def test_an_oversized_table_of_sections_is_malformed() -> None:
     image = bytearray(DEBUG)
     struct.pack_into("<Q", image, 0x28, 2**64 - 1)
     with pytest.raises(WireError):
@@ -84,7 +84,7 @@ def test_old_kernels_hold_their_code_themselves(tmp_path: Path) -> None:
     assert builds(tmp_path / "r.ncu-rep", *kernels, sources=()) == [True, False]
 
 
-def test_where_results_are_lost_nobody_knows_which_builds_remain(tmp_path: Path) -> None:
+def test_builds_are_unknown_if_results_were_lost(tmp_path: Path) -> None:
     path = tmp_path / "r.ncu-rep"
     names = ("first", "second", "third")
     whole = write_report([Kernel(name, DURATION, code=DEBUG) for name in names], sources=())
@@ -94,7 +94,7 @@ def test_where_results_are_lost_nobody_knows_which_builds_remain(tmp_path: Path)
 
 
 @pytest.mark.long
-def test_a_debug_build_is_told_first_and_gains_are_not(tmp_path: Path) -> None:
+def test_a_debug_build_comes_first_and_hides_gains(tmp_path: Path) -> None:
     path = tmp_path / "debug.ncu-rep"
     counters = DURATION | {
         "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed": 20.0,

@@ -43,7 +43,7 @@ def test_a_first_kernel_without_charts_is_passed_over() -> None:
     assert len(charts_of(Kernel("failed", {"a": 1.0}), with_charts(CHART), with_charts(CHART))) == 1
 
 
-def test_a_constant_is_no_counter() -> None:
+def test_a_constant_is_not_a_counter() -> None:
     pair = RooflinePair(2.5, "dram", "DRAM")
     (chart,) = charts_of(with_charts(RooflineChart("title", roofs=(pair,), points=(POINT,))))
     assert (len(chart.roofs), len(chart.points)) == (0, 1)
@@ -54,7 +54,7 @@ def test_a_file_that_names_counters_without_end_is_read_without_its_charts() -> 
     assert charts_of(with_charts(RooflineChart("title", roofs=pairs))) == ()
 
 
-def test_a_section_that_is_cut_gives_nothing_and_breaks_nothing() -> None:
+def test_a_truncated_section_gives_no_charts_and_no_error() -> None:
     content = bytearray(write_report([with_charts(CHART)]))
     where = content.index(b"DRAM Roofline")
     for damaged in range(where - 40, where):

@@ -97,7 +97,7 @@ def test_block_header_longer_than_the_file_is_damage() -> None:
 
 
 @pytest.mark.parametrize("length", [0, 3, 0xFFFF_FFF0])
-def test_entry_length_that_lies_is_damage(length: int) -> None:
+def test_wrong_entry_length_is_damage(length: int) -> None:
     last = walk(REPORT).blocks[-1]
     changed = bytearray(REPORT)
     struct.pack_into("<I", changed, last.payload_offset, length)
@@ -126,19 +126,19 @@ def test_payload_larger_than_the_file_is_damage() -> None:
     assert "has 1099511627776 bytes, but only 0 are left" in framing.damage
 
 
-def test_entries_of_a_kind_yet_unknown_are_no_damage() -> None:
+def test_entries_of_an_unknown_kind_are_not_damage() -> None:
     payload = struct.pack("<I", 1) + b"x"
     framing = walk(_with_block(integer(10, 1) + integer(5, len(payload)), payload))
     assert (framing.n_workloads, framing.damage) == (3, None)
 
 
-def test_zeros_behind_the_last_block_are_damage() -> None:
+def test_zeros_after_the_last_block_are_damage() -> None:
     framing = walk(REPORT + bytes(64))
     assert framing.intact_bytes == len(REPORT)
     assert framing.damage == f"the block header at offset {len(REPORT)} is empty"
 
 
-def test_a_file_is_walked_like_bytes(tmp_path: Path) -> None:
+def test_a_file_is_walked_as_bytes_are(tmp_path: Path) -> None:
     path = tmp_path / "large.ncu-rep"
     path.write_bytes(REPORT)
     with path.open("rb") as file:
@@ -163,7 +163,7 @@ OTHER_FILES = [
 
 
 @pytest.mark.parametrize(("head", "kind"), OTHER_FILES)
-def test_file_of_another_kind_is_refused_by_its_name(head: bytes, kind: FileKind) -> None:
+def test_file_of_a_different_kind_is_refused_by_its_name(head: bytes, kind: FileKind) -> None:
     assert sniff(head) is kind
     with pytest.raises(ReportFormatError) as caught:
         walk(head, where="run.ncu-rep")

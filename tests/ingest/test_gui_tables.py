@@ -122,7 +122,7 @@ def test_the_summary_of_the_gui_is_read(tmp_path: Path) -> None:
     assert counter_values(report, DURATION, SM, REGISTERS) == [[12500.0], [31.5], [18.0]]
 
 
-def test_a_row_with_other_cells_is_lost(tmp_path: Path) -> None:
+def test_a_row_with_a_different_number_of_cells_is_lost(tmp_path: Path) -> None:
     report = _read(tmp_path, _upright() + line(["2", "cut"]))
     assert report.damage == "1 of its rows are truncated or malformed and lost"
 
@@ -138,6 +138,6 @@ def test_the_source_page_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["Function Name,k\n", "name,Function Name\na,b\n", "a__b,1\nc__d,2\n"])
-def test_other_tables_are_other_texts(tmp_path: Path, text: str) -> None:
+def test_tables_of_different_programs_are_not_recognised(tmp_path: Path, text: str) -> None:
     with pytest.raises(ReportFormatError, match="found another text file"):
         _read(tmp_path, text)

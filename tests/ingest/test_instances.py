@@ -55,7 +55,7 @@ def test_launches_that_repeat_have_the_counts_of_their_own(tmp_path: Path) -> No
     assert texts(tmp_path / "run.ncu-rep", [*kernels[:5], launch(9.0, None), *kernels[5:]])[5] is None
 
 
-def test_instances_without_names_and_names_that_are_none_are_left_out(tmp_path: Path) -> None:
+def test_instances_without_a_valid_name_are_left_out(tmp_path: Path) -> None:
     odd = Instances((5, 6, 7, Uint32(8)), correlation_ids=("HMMA.16816.F32", 77, "HMMA two words", "IMMA.8816.S8.S8"))
     assert texts(tmp_path / "run.ncu-rep", [launch(1.0, odd)]) == ["HMMA.16816.F32 5 IMMA.8816.S8.S8 8"]
     assert texts(tmp_path / "run.ncu-rep", [launch(1.0, Instances((5.0, 6.0), total=11.0))]) == [""]

@@ -66,7 +66,7 @@ def test_each_instruction_has_its_line_and_its_counters(tmp_path: Path) -> None:
     ]
 
 
-def test_where_warps_wait_it_is_told_for_which_instructions(tmp_path: Path) -> None:
+def test_waiting_instructions_name_the_instructions_that_they_wait_for(tmp_path: Path) -> None:
     """By the source: line 9 of inlined.h adds what `inner` loads in line 4 from an index that it has converted."""
     executed = by_address({16 * number: 1 for number in range(16)})
     waiting = by_address({0x80: 3, 0x90: 0, 0xB0: 5, 0xC0: 1})
@@ -92,7 +92,7 @@ def waiting(path: Path, code: bytes, selection: CounterSelection) -> list[tuple[
     )
 
 
-def test_loads_under_way_are_told_where_warps_wait_whether_lines_are_known_or_not(tmp_path: Path) -> None:
+def test_waiting_instructions_show_loads_in_flight_with_and_without_lines(tmp_path: Path) -> None:
     """0x80 waits for a conversion; 0xB0 for the load of `x[(int)a]`, when `x[j]` was waited for, at 0xA0."""
     path, code = tmp_path / "r.ncu-rep", COMPILED
     wanted = replace(WANTED, waits=frozenset({"stalled_long_scoreboard"}))
@@ -104,7 +104,7 @@ def test_loads_under_way_are_told_where_warps_wait_whether_lines_are_known_or_no
     assert waiting(path, code, alone) == [(None, None, 3.0), (None, 1, 5.0)]  # nobody asked for lines
 
 
-def test_what_few_samples_wait_for_is_not_looked_up(tmp_path: Path) -> None:
+def test_few_samples_do_not_name_what_they_wait_for(tmp_path: Path) -> None:
     samples = {16 * number: 1000 if number == 11 else 9 for number in range(12)}
     path = tmp_path / "r.ncu-rep"
     counted = kernel(stalled_long_scoreboard=by_address(samples))
@@ -114,7 +114,7 @@ def test_what_few_samples_wait_for_is_not_looked_up(tmp_path: Path) -> None:
     assert found.filter(pl.col("awaited").is_not_null())["number"].to_list() == [11]  # 0.8 % wait at each of the others
 
 
-def test_what_is_waited_for_is_told_of_instructions_that_were_counted(tmp_path: Path) -> None:
+def test_only_counted_instructions_are_named_as_waited_for(tmp_path: Path) -> None:
     path = tmp_path / "r.ncu-rep"
     kernels = [kernel(stalled_long_scoreboard=by_address({0xB0: 5}))]
     path.write_bytes(write_report(kernels, sources=((1, COMPILED),), functions=((SCALE, LOADED_AT),)))
@@ -153,7 +153,7 @@ def texts(path: Path, files: tuple[tuple[str, str], ...]) -> list[str | None]:
     return open_report(path, selection=WANTED).instructions["text"].to_list()
 
 
-def test_a_line_says_what_its_file_says_where_the_report_carries_it(tmp_path: Path) -> None:
+def test_a_line_has_its_text_if_the_report_contains_the_file(tmp_path: Path) -> None:
     path = tmp_path / "r.ncu-rep"
     text = "1\n2\n  third\tline \n" + "x" * 500
     assert texts(path, (("C:\\code\\inlined.cu", text), ("/other.h", ""))) == ["third\tline", "x" * 200]
@@ -169,7 +169,7 @@ def test_code_without_a_line_table_has_no_instructions(tmp_path: Path) -> None:
     assert open_report(path, selection=WANTED).instructions.is_empty()
 
 
-def test_nothing_is_read_of_what_nobody_asks_for(tmp_path: Path) -> None:
+def test_only_requested_instructions_are_read(tmp_path: Path) -> None:
     path = tmp_path / "r.ncu-rep"
     path.write_bytes(
         write_report([kernel(other=by_address({0: 1}))], sources=((1, COMPILED),), functions=((SCALE, LOADED_AT),))

@@ -89,6 +89,6 @@ def test_prose_with_a_shape_names_no_launch(tmp_path: Path, prose: str) -> None:
     assert report.workloads["demangled_name"].to_list() == [NAME]
 
 
-def test_the_text_above_a_launch_is_no_part_of_its_name(tmp_path: Path) -> None:
+def test_the_text_above_a_launch_is_not_part_of_its_name(tmp_path: Path) -> None:
     report = read_log(tmp_path, f"Result of the run (new version:\n  last(int) (1, 1, 1)x(32, 1, 1), {REST}\n{SPEED}")
     assert report.workloads["demangled_name"].to_list() == ["last(int)"]

@@ -15,7 +15,7 @@ SIZES_AND_SHAPES = CounterSelection(
 DURATION = {"gpu__time_duration.sum": 1.0}
 
 
-def test_grid_and_block_come_from_the_result_where_no_counter_has_them(tmp_path: Path) -> None:
+def test_grid_and_block_come_from_the_result_if_no_counter_has_them(tmp_path: Path) -> None:
     path = tmp_path / "old.ncu-rep"
     kernels = [Kernel("a", DURATION, grid=(7, 2, 1), block=(32, 4, 1)), Kernel("b", DURATION, grid=(9, 1, 3))]
     path.write_bytes(write_report(kernels, kernels_per_block=2))

@@ -165,7 +165,7 @@ def test_the_versions_of_dwarf_that_are_read(version: int) -> None:
     assert lines(image(SET_ADDRESS + b"\1\2\1" + END, version=version))[0] == "a.cu:1"
 
 
-def test_another_version_has_no_lines() -> None:
+def test_an_unsupported_version_has_no_lines() -> None:
     assert set(lines(image(SET_ADDRESS + b"\1\2\1" + END, version=5))) == {"-"}
 
 
@@ -210,7 +210,7 @@ def test_a_line_range_of_nothing_divides_nothing() -> None:
     assert lines(image(SET_ADDRESS + bytes([200]) + END, line_range=0))[0] == "-"
 
 
-def test_long_names_of_sections_are_told_apart() -> None:
+def test_long_names_of_sections_are_distinguished() -> None:
     long = ".text." + "a" * 100
     code = elf_with({f"{long}1": b"1", f"{long}2": b"2"})
     found = Image(code).named(f"{long}2".encode())

@@ -23,11 +23,11 @@ def test_loads_from_local_memory_and_stores_to_it_count() -> None:
     assert share(LDL, LOAD, STORE, LDS, STS, LDSM, COPY, ATOM, RED, ATOMS) == 1 / 10
 
 
-def test_reads_of_constants_are_no_accesses() -> None:
+def test_reads_of_constants_are_not_accesses() -> None:
     assert share(STL, LDC, LDC, LDC) == 1
     assert share(LDC, ADD, EXIT) is None
 
 
 @pytest.mark.parametrize(("opcodes", "target"), [((), ADA), ((LDL, STL), 62)])
-def test_other_machine_code_tells_nothing(opcodes: tuple[int, ...], target: int) -> None:
+def test_unknown_machine_code_gives_no_answer(opcodes: tuple[int, ...], target: int) -> None:
     assert share(*opcodes, target=target) is None

@@ -28,7 +28,9 @@ def files(tmp_path: Path) -> list[Path]:
 
 
 @pytest.mark.long
-def test_files_read_on_several_cores_are_as_read_alone(files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_read_on_several_cores_equal_files_read_on_one(
+    files: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(many_reports, "WORTH_BYTES", 0)
     n_read = []
     together = ncuroof.read(files, n_processes=2, on_progress=n_read.append)
@@ -59,7 +61,7 @@ def test_no_more_processes_than_windows_waits_for(files: list[Path], monkeypatch
 
 
 @pytest.mark.long
-def test_an_error_of_another_process_keeps_its_name_and_hint(
+def test_an_error_of_a_worker_process_keeps_its_name_and_hint(
     files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(many_reports, "WORTH_BYTES", 0)
@@ -99,7 +101,7 @@ def test_a_large_report_is_read_as_a_small_one(tmp_path: Path, suffix: str, monk
         assert 0 < open_report(path).workloads.height < 200
 
 
-def test_of_a_large_report_no_more_is_held_than_a_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_one_result_of_a_large_report_is_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # Everything in one block: ncu writes a block for each result.
     content = write_report([Kernel(f"k{number}", TIMED) for number in range(200)], kernels_per_block=200)
     path = tmp_path / "large.ncu-rep"
@@ -114,7 +116,7 @@ def test_of_a_large_report_no_more_is_held_than_a_result(tmp_path: Path, monkeyp
     assert max(sizes) < len(content) / 50
 
 
-def test_what_decompresses_without_end_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_decompresses_without_end_is_refused(tmp_path: Path) -> None:
     # 2 MB of zstd frames that hold 64 MB of zeros each, behind the beginning of a report.
     frame = zstandard.compress(bytes(64 << 20), 19)
     path = tmp_path / "bomb.ncu-repz"

@@ -267,7 +267,7 @@ def test_ranges_of_any_order_are_read_as_by_the_module(
     assert ours.workloads["nvtx"].to_list() == [expected]
 
 
-def test_of_a_counter_that_is_stored_twice_the_last_value_counts(
+def test_the_last_value_of_a_counter_stored_twice_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reference: Executor
 ) -> None:
     # As in reports of 2025.1 whose duration was measured again.
@@ -316,7 +316,7 @@ def test_a_compressed_report_is_read_as_the_plain_one(tmp_path: Path, reference:
     _compare(ours, theirs)
 
 
-def test_a_newer_file_is_read_as_far_as_it_goes_with_a_word(tmp_path: Path) -> None:
+def test_a_newer_file_is_read_as_far_as_possible_with_a_warning(tmp_path: Path) -> None:
     path = tmp_path / "newer.ncu-rep"
     path.write_bytes(write_report([Kernel("k", TIMED)], file_version=8))
     report = open_report(path, reader="native")
@@ -354,7 +354,7 @@ def _n_read(path: Path, reader: ReaderName) -> int:
 
 
 @pytest.mark.long
-def test_of_a_report_with_a_wrong_byte_as_much_is_read_as_by_the_module(tmp_path: Path) -> None:
+def test_a_report_with_a_wrong_byte_is_read_as_far_as_by_the_module(tmp_path: Path) -> None:
     path = tmp_path / "wrong.ncu-rep"
     differences: Counter[int] = Counter()
     with _fresh_process() as damaged:
@@ -372,7 +372,7 @@ def test_of_a_report_with_a_wrong_byte_as_much_is_read_as_by_the_module(tmp_path
     assert n_more > n_fewer
 
 
-def test_a_malformed_result_is_lost_alone(tmp_path: Path) -> None:
+def test_only_the_malformed_result_is_lost(tmp_path: Path) -> None:
     path = tmp_path / "one.ncu-rep"
     # Field 6 of the second result, its name, is longer than the result.
     path.write_bytes(SMALL.replace(b"\x32\x06second", b"\x32\x7fsecond"))
@@ -410,7 +410,7 @@ def test_a_counter_of_unknown_unit_is_left_to_the_module(tmp_path: Path) -> None
     assert report.remarks == (f"read with NVIDIA's module: unknown unit of {UNKNOWN}",)
 
 
-def test_without_the_module_reports_are_read_and_what_is_declined_says_so(
+def test_without_the_module_reports_are_read_or_declined_with_a_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "ncu_report", None)  # as if it were not installed

@@ -57,7 +57,7 @@ def test_kernels_that_store_the_same_counters_repeat_each_other(tmp_path: Path, 
     assert counters[PATH].to_list() == list(range(6))
 
 
-def test_kernels_that_take_turns_are_told_apart(tmp_path: Path, repeated: list[int]) -> None:
+def test_alternating_kernels_are_told_apart(tmp_path: Path, repeated: list[int]) -> None:
     """The odd launches store the path where the even ones store the bytes: as long, but not the same."""
     turns = [
         Kernel("b", {TIME: 1.0, PATH: float(number), WARPS: Uint32(128)}) if number % 2 else _launch(number)
@@ -82,20 +82,20 @@ def test_the_values_of_instances_may_be_anything(tmp_path: Path, repeated: list[
     [(Float32(2.5), 2.5), (Uint32(77), 77.0), (math.nan, None), ("text", None), (1e300, None)],
     ids=["a single-precision number", "an integer", "NaN", "a text", "what no counter can be"],
 )
-def test_a_value_of_another_kind_is_read_as_it_is(tmp_path: Path, other: Metric, value: float | None) -> None:
+def test_a_value_of_a_different_kind_is_read_as_it_is(tmp_path: Path, other: Metric, value: float | None) -> None:
     launches = [_launch(number) for number in range(4)] + [_launch(4, **{BYTES: other}), _launch(5)]
     counters = _counters(tmp_path, launches)
     assert counters[BYTES].to_list() == [0, 64, 128, 192, value, 320]
     assert counters[TIME].to_list() == [1000, 1001, 1002, 1003, 1004, 1005]
 
 
-def test_a_value_that_is_no_double_may_change(tmp_path: Path, repeated: list[int]) -> None:
+def test_a_value_that_is_not_a_double_may_change(tmp_path: Path, repeated: list[int]) -> None:
     counters = _counters(tmp_path, [_launch(number, **{WARPS: Uint32(32 + number)}) for number in range(6)])
     assert repeated == [3, 4, 5]
     assert counters[WARPS].to_list() == [32, 33, 34, 35, 36, 37]
 
 
-def test_a_counter_of_another_name_in_the_same_place_is_no_repeat(tmp_path: Path, repeated: list[int]) -> None:
+def test_a_different_counter_in_the_same_place_is_not_a_repeat(tmp_path: Path, repeated: list[int]) -> None:
     """The fifth launch stores the instructions where the others store the bytes: as long, but not the same."""
     launches = [_launch(number) for number in range(4)]
     launches.append(Kernel("add", {TIME: 1004.0, PATH: 7.0, WARPS: Uint32(128)}))
@@ -105,7 +105,7 @@ def test_a_counter_of_another_name_in_the_same_place_is_no_repeat(tmp_path: Path
     assert counters[PATH].to_list() == [None] * 4 + [7]
 
 
-def test_a_list_that_names_other_counters_is_no_repeat(tmp_path: Path, repeated: list[int]) -> None:
+def test_a_list_of_different_counters_is_not_a_repeat(tmp_path: Path, repeated: list[int]) -> None:
     """What a breakdown lists is read besides; one of the same length names another counter."""
     lists = CounterSelection(names=frozenset({TIME}), prefixes=(), lists=frozenset({LISTING}), texts=frozenset())
     first, second = (f"sm__inst_executed_pipe_{pipe}.sum" for pipe in ("alu", "fma"))

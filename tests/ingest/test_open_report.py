@@ -58,7 +58,7 @@ NOT_REPORTS = {
 
 @pytest.mark.parametrize("content", NOT_REPORTS.values(), ids=NOT_REPORTS.keys())
 @pytest.mark.parametrize("suffix", [".ncu-rep", ".ncu-repz", ""])
-def test_what_is_not_a_report_is_refused_with_a_hint(tmp_path: Path, content: bytes, suffix: str) -> None:
+def test_a_file_that_is_not_a_report_is_refused_with_a_hint(tmp_path: Path, content: bytes, suffix: str) -> None:
     path = tmp_path / f"file{suffix}"
     path.write_bytes(content)
     with pytest.raises(ReportFormatError, match="file") as caught:
@@ -66,7 +66,7 @@ def test_what_is_not_a_report_is_refused_with_a_hint(tmp_path: Path, content: by
     assert caught.value.hint
 
 
-def test_a_database_is_told_to_be_one(tmp_path: Path) -> None:
+def test_a_database_is_named_as_one(tmp_path: Path) -> None:
     path = tmp_path / "timeline.sqlite"
     database = sqlite3.connect(path)
     database.execute("CREATE TABLE kernels (name TEXT)")
@@ -175,7 +175,7 @@ def test_a_cut_compressed_report_keeps_its_beginning(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("behind", [b"\n", bytes(40), b"what another program wrote"])
-def test_of_a_compressed_report_with_something_behind_it_nothing_is_lost(tmp_path: Path, behind: bytes) -> None:
+def test_bytes_after_a_compressed_report_lose_nothing(tmp_path: Path, behind: bytes) -> None:
     path = tmp_path / "more.ncu-repz"
     path.write_bytes(zstandard.compress(demo.REPORT.read_bytes()) + behind)
     report = open_report(path)
@@ -222,7 +222,7 @@ def test_a_decompression_bomb_is_refused_with_little_memory(tmp_path: Path) -> N
 
 
 @pytest.mark.long
-def test_a_huge_file_of_another_kind_is_not_read(tmp_path: Path) -> None:
+def test_a_huge_file_of_a_different_kind_is_not_read(tmp_path: Path) -> None:
     path = tmp_path / "huge.bin"
     with path.open("wb") as file:
         file.truncate(64 << 30)  # a hole: 64 GiB of zeros that need no disk
@@ -304,7 +304,7 @@ def test_times_are_nanoseconds_whatever_unit_the_module_names(tmp_path: Path) ->
     assert tables.counters["gpu__time_duration.sum"].to_list() == [5.0]
 
 
-def test_a_file_of_no_bytes_is_not_read(tmp_path: Path) -> None:
+def test_an_empty_file_is_not_read(tmp_path: Path) -> None:
     """As files of /proc are, which read as anything, or never end."""
     path = tmp_path / "empty.ncu-rep"
     path.write_bytes(b"")

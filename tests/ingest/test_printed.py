@@ -117,7 +117,7 @@ def test_old_tables_have_a_time_and_no_shape(table: Path) -> None:
 # ---- labels ------------------------------------------------------------------------------------------
 
 
-def test_the_same_label_is_another_counter_in_another_section(table: Path) -> None:
+def test_the_same_label_is_a_different_counter_in_a_different_section(table: Path) -> None:
     text = long_table([{"Memory Throughput": ("%", "50.00")}], section="GPU Speed Of Light Throughput")
     text += long_table([{"Memory Throughput": ("Gbyte/second", "1.50")}], section="Memory Workload Analysis")
     counters = _read(table, text).counters
@@ -136,7 +136,7 @@ def test_a_table_of_unknown_labels_asks_for_the_raw_page(table: Path) -> None:
     assert "--page raw" in str(raised.value.hint)
 
 
-def test_unknown_labels_beside_known_ones_are_told(table: Path) -> None:
+def test_unknown_labels_beside_known_ones_are_remarked(table: Path) -> None:
     launch = {"Duration": ("ns", "100"), "Speed": ("", "1")}
     assert "Speed" in " ".join(_read(table, long_table([launch], section="GPU Speed Of Light Throughput")).remarks)
 
@@ -176,7 +176,7 @@ def test_numbers_written_in_two_ways_are_refused(table: Path, written: list[str]
 
 
 @pytest.mark.parametrize("nothing", ["", "n/a", "no data", "(!) n/a"])
-def test_what_is_not_there_is_null(table: Path, nothing: str) -> None:
+def test_missing_cells_are_null(table: Path, nothing: str) -> None:
     report = _read(table, wide_table([{**TIMED, "a__b": ("", nothing)}, {**TIMED, "a__b": ("", "1")}]))
     assert report.counters["a__b"].to_list() == [None, 1.0]
     assert report.workloads["n_not_finite"].to_list() == [0, 0]
@@ -184,7 +184,7 @@ def test_what_is_not_there_is_null(table: Path, nothing: str) -> None:
 
 
 @pytest.mark.parametrize("nan", ["nan", "-nan", "(!) nan", "inf", "-nan(ind)"])
-def test_what_is_no_number_counts_as_failed(table: Path, nan: str) -> None:
+def test_a_cell_that_is_not_a_number_counts_as_failed(table: Path, nan: str) -> None:
     report = _read(table, wide_table([{DURATION: ("ns", nan)}, {DURATION: ("ns", "1")}]))
     assert report.counters[DURATION].to_list() == [None, 1.0]
     assert report.workloads.select("n_collected", "n_not_finite").rows() == [(1, 1), (1, 0)]
@@ -239,7 +239,7 @@ def test_a_launch_without_time_or_blocks_has_failed(
         assert report.counters["launch__stream_id"][0] == 7  # known without measuring
 
 
-def test_a_failed_launch_is_none_that_was_measured(table: Path) -> None:
+def test_a_launch_that_printed_only_zeros_has_failed(table: Path) -> None:
     table.write_text(
         wide_table([{DURATION: ("ns", "0"), CYCLES: ("cycle", "0"), SM: ("%", "0")}], identity=[ZERO_SHAPE])
     )
@@ -288,7 +288,7 @@ def test_units_hold_until_the_next_ones(table: Path) -> None:
     assert _read(table, text).counters[DURATION].to_list() == [4000.0, 4e6]
 
 
-def test_a_text_of_digits_is_no_number(table: Path) -> None:
+def test_a_text_of_digits_is_not_a_number(table: Path) -> None:
     report = _read(table, wide_table([{"a__b": ("", "1.234,5"), "version__": ("", "1.2.3")}]))
     assert report.counters["a__b"].to_list() == [1234.5]
 
@@ -317,7 +317,7 @@ def test_a_unit_that_is_not_known_is_not_guessed(table: Path) -> None:
         ("<>", "<>"),
     ],
 )
-def test_the_function_is_told_from_the_demangled_name(printed: str, name: str) -> None:
+def test_the_function_name_is_taken_from_the_demangled_name(printed: str, name: str) -> None:
     assert function_name(printed) == name
 
 
@@ -339,7 +339,7 @@ def test_open_ranges_are_read_outermost_first(table: Path) -> None:
 NOISE = "==PROF== Connected to process 4242 (app)\n"
 
 
-def test_what_else_was_printed_is_passed_over(table: Path) -> None:
+def test_unrelated_output_is_ignored(table: Path) -> None:
     header, units, *rows = wide_table([TIMED] * 3).splitlines(keepends=True)
     text = (
         NOISE
@@ -370,7 +370,7 @@ def test_a_spreadsheet_may_have_written_the_file(table: Path) -> None:
     assert _read(table, text).counters[DURATION].to_list() == pytest.approx([4100.0])
 
 
-def test_rows_that_are_cut_are_told(table: Path) -> None:
+def test_truncated_rows_are_remarked(table: Path) -> None:
     whole = wide_table([TIMED] * 3)
     for n_bytes in range(whole.rindex('"2"') + 10, len(whole) - 2, 7):
         report = _read(table, whole[:n_bytes])
@@ -429,7 +429,7 @@ def test_any_columns_are_read_or_refused_by_name(table: Path) -> None:
         {"Kernel Name": "fn", PUSHED: '"a:' * 40_000},
     ],
 )
-def test_absurd_cells_take_no_time_and_are_no_values(table: Path, identity: dict[str, str]) -> None:
+def test_absurd_cells_are_not_values_and_take_no_time(table: Path, identity: dict[str, str]) -> None:
     own = IDENTITY | identity
     start = time.process_time()
     report = _read(table, wide_table([TIMED], identity=[own]))
@@ -472,7 +472,7 @@ def test_a_table_is_analysed_with_a_caveat(table: Path, capsys: pytest.CaptureFi
     assert "fn" in capsys.readouterr().out
 
 
-def test_the_busiest_counter_is_told_as_in_a_report(table: Path) -> None:
+def test_the_busiest_counter_is_named_as_in_a_report(table: Path) -> None:
     members = ("dram__cycles_active", "lts__t_sectors", "l1tex__data_bank_reads")
     busy = {f"{name}.avg.pct_of_peak_sustained_elapsed": ("%", f"{80 + place}") for place, name in enumerate(members)}
     launch = {DURATION: ("usecond", "100.00"), SM: ("%", "20.00"), MEMORY: ("%", "82.00")}

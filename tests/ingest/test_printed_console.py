@@ -84,7 +84,7 @@ def test_rules_are_read_with_what_they_promise(tmp_path: Path) -> None:
     ]
 
 
-def test_words_behind_a_rule_are_nvidias_only_where_they_are_indented(tmp_path: Path) -> None:
+def test_words_after_a_rule_are_nvidias_only_if_they_are_indented(tmp_path: Path) -> None:
     report = read_log(tmp_path, log(SPEED, "    OPT   A wave is\n          full.\nI doubled the block size.\n"))
     assert report.rules["message"].to_list() == ["A wave is full."]
 
@@ -115,7 +115,7 @@ def test_labels_of_breakdowns_and_stalls_are_read(tmp_path: Path) -> None:
         ("after EXIT waiting for all outstanding memory operations", "drain"),
     ],
 )
-def test_stalls_are_told_by_nvidias_sentence(tmp_path: Path, words: str, reason: str) -> None:
+def test_stalls_are_read_from_nvidias_sentence(tmp_path: Path, words: str, reason: str) -> None:
     counter = f"smsp__average_warps_issue_stalled_{reason}_per_issue_active.ratio"
     said = f"    WRN   On average, each warp of this kernel spends 20.3 cycles being stalled {words}. This is about 62.6%.\n"
     other = f"  other(int) (1, 1, 1)x(32, 1, 1), Context 1, Stream 7, Device 0, CC 9.0\n{SPEED}"
@@ -168,14 +168,14 @@ WAVEFRONTS = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
         ("This kernel has uncoalesced global accesses resulting in a total of 3,000 excessive sectors.", {}),
     ],
 )
-def test_counters_are_told_by_nvidias_sentences(tmp_path: Path, words: str, values: dict[str, float]) -> None:
+def test_counters_are_read_from_nvidias_sentences(tmp_path: Path, words: str, values: dict[str, float]) -> None:
     report = read_log(tmp_path, log(SPEED, f"    WRN   {words}\n"))
     found = {name: report.counters[name][0] for name in report.counters.columns if name.startswith(_MENTIONED)}
     assert found == values
 
 
 @pytest.mark.long
-def test_sentences_lead_to_the_cause_that_the_report_tells(tmp_path: Path) -> None:
+def test_sentences_lead_to_the_cause_that_the_report_gives(tmp_path: Path) -> None:
     said = "    OPT   The memory access pattern for global loads from L1TEX might not be optimal. On average, only 4.0 of the 32\n"
     said += "          bytes transmitted per sector are utilized by each thread.\n"
     busy = [("Memory Throughput", "%", "90"), ("L1/TEX Cache Throughput", "%", "90"), ("DRAM Throughput", "%", "90")]
@@ -223,7 +223,7 @@ def test_blanks_may_be_lost(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("remark", ["   <- hardly any", "  # low", "  ← locked", "    16 at most"])
-def test_remarks_behind_values_are_left_out(tmp_path: Path, remark: str) -> None:
+def test_remarks_after_values_are_left_out(tmp_path: Path, remark: str) -> None:
     text = re.sub(r"(12\.50|1\.41)$", rf"\1{remark}", log(SPEED), flags=re.MULTILINE)
     report = read_log(tmp_path, text)
     assert counter_values(report, DRAM, CLOCK) == [[12.5], [pytest.approx(1.41e9)]]
@@ -243,7 +243,7 @@ def test_tables_without_headers_and_rulers_are_read_by_their_labels(tmp_path: Pa
     assert not report.texts.width
 
 
-def test_a_label_that_lost_its_section_is_told_by_the_only_one_that_has_it(tmp_path: Path) -> None:
+def test_a_label_without_its_section_belongs_to_the_only_section_that_has_it(tmp_path: Path) -> None:
     bare = "```\nand the scheduler:\n```\n" + table([("Eligible Warps Per Scheduler", "warp", "3.14")])
     report = read_log(tmp_path, log(SPEED, bare, "    sm__inst_executed.sum    inst    1024\n"))
     assert counter_values(report, "smsp__warps_eligible.avg.per_cycle_active", "sm__inst_executed.sum") == [
@@ -266,13 +266,13 @@ def test_a_launch_may_be_broken_over_two_lines_and_lines_left_out(tmp_path: Path
     assert report.damage is None
 
 
-def test_a_warning_among_the_sections_ends_nothing(tmp_path: Path) -> None:
+def test_a_warning_among_the_sections_does_not_end_the_launch(tmp_path: Path) -> None:
     text = log("==WARNING== Failed to detect compute capability, assuming 50\n", SPEED)
     assert counter_values(read_log(tmp_path, text), DURATION, DRAM) == [[1234500.0], [12.5]]
 
 
 @pytest.mark.parametrize("gap", ["  ", " ", ""])
-def test_units_may_stand_behind_their_numbers(tmp_path: Path, gap: str) -> None:
+def test_units_may_stand_after_their_numbers(tmp_path: Path, gap: str) -> None:
     lines = (
         f"    DRAM Throughput      12.50{gap}%\n    SM Frequency  1.41{gap}Ghz  <- locked\n    Waves Per SM      2.37\n"
     )
@@ -281,7 +281,7 @@ def test_units_may_stand_behind_their_numbers(tmp_path: Path, gap: str) -> None:
     assert report.damage is None
 
 
-def test_a_known_label_whose_number_is_not_read_is_told_as_damage(tmp_path: Path) -> None:
+def test_a_known_label_with_an_unreadable_number_is_damage(tmp_path: Path) -> None:
     report = read_log(tmp_path, log(SPEED, "    Eligible Warps Per Scheduler    3.14 or so\n    L2 Hit Rate    9\n"))
     assert report.damage == "2 of its rows are truncated or malformed and lost"
 
@@ -289,7 +289,7 @@ def test_a_known_label_whose_number_is_not_read_is_told_as_damage(tmp_path: Path
 OTHER = LAUNCH.replace("fn", "other")
 
 
-def test_tables_apart_from_any_name_are_told_where_there_are_several_kernels(tmp_path: Path) -> None:
+def test_tables_without_a_name_are_remarked_if_there_are_several_kernels(tmp_path: Path) -> None:
     registers = section(LAUNCH_STATS, [("Registers Per Thread", "register/thread", "40")])
     eligible = section(SCHEDULER, [("Eligible Warps Per Scheduler", "warp", "3.14")])
     named = f"```\n{log(SPEED)}```\n```\n{OTHER}\n{SPEED}{registers}```\n"
@@ -333,7 +333,7 @@ def test_a_text_that_names_no_launch_is_one_of_a_kernel_without_a_name(tmp_path:
 # ---- what belongs to nothing --------------------------------------------------------------------------
 
 
-def test_sections_below_a_process_without_a_launch_are_told_as_damage(tmp_path: Path) -> None:
+def test_sections_below_a_process_without_a_launch_are_damage(tmp_path: Path) -> None:
     rows = [("Registers Per Thread", "register/thread", "40"), ("Block Size", "", "256")]
     lost = f"[4242] app@127.0.0.1\n{section(LAUNCH_STATS, rows)}"
     report = read_log(tmp_path, f"{log(SPEED)}```\n{lost}```\nBlock Size 64\n[4242] app@127.0.0.1\n{OTHER}\n{SPEED}")
@@ -351,7 +351,7 @@ def test_sections_below_a_process_without_a_launch_are_told_as_damage(tmp_path: 
         "DRAM Throughput 99\nSM Frequency device 9\nWaves Per SM" + " " * 20_000 + "x\n",
     ],
 )
-def test_what_stands_between_launches_is_not_counted_for_the_one_before(tmp_path: Path, between: str) -> None:
+def test_text_between_launches_does_not_belong_to_the_launch_before(tmp_path: Path, between: str) -> None:
     bare = section(LAUNCH_STATS, [("Registers Per Thread", "register/thread", "40")])
     report = read_log(tmp_path, log(bare) + between)
     assert report.workloads.height == 1
@@ -360,7 +360,7 @@ def test_what_stands_between_launches_is_not_counted_for_the_one_before(tmp_path
     assert "launch__waves_per_multiprocessor" not in report.counters.columns
 
 
-def test_a_launch_without_values_is_told_as_damage(tmp_path: Path) -> None:
+def test_a_launch_without_values_is_damage(tmp_path: Path) -> None:
     mixed = f"{LAUNCH}\n{LAUNCH.replace('fn', 'of_rank_1')}\n{SPEED}"
     assert read_log(tmp_path, mixed).damage == "a launch is named without any value"
 

@@ -188,7 +188,7 @@ def test_output_of_other_profilers_is_named(tmp_path: Path, text: str, tool: str
 
 
 @pytest.mark.parametrize("text", ["==ERROR== make failed\n", "==4711== NVHPC is at process 4711\n"])
-def test_what_only_resembles_ncus_messages_is_another_text(tmp_path: Path, text: str) -> None:
+def test_a_text_that_only_resembles_messages_of_ncu_is_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "log.txt"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(ReportFormatError, match="found another text file"):

@@ -116,7 +116,7 @@ CLOCK: Callable[[int], str] = lambda number: f"12:{number // 60:02}:{number % 60
         lambda number: f"Nov  3 {CLOCK(number)}node7 run.sh[812]: ",
     ],
 )
-def test_what_stands_before_each_line_is_left_out(tmp_path: Path, text: str, prefix: Callable[[int], str]) -> None:
+def test_prefixes_of_lines_are_left_out(tmp_path: Path, text: str, prefix: Callable[[int], str]) -> None:
     prefixed = "".join(f"{prefix(number)}{line}\n" for number, line in enumerate(text.splitlines()))
     report = read_log(tmp_path, f"Started.\n{prefixed}")
     assert report.workloads["demangled_name"].to_list() == ["void ns::fn<int>(int, T1)"]

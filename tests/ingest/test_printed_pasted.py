@@ -71,7 +71,7 @@ def test_blanks_may_separate_thousands(tmp_path: Path, line: str) -> None:
     ]
 
 
-def test_nvtx_ranges_between_a_name_and_its_sections_end_nothing(tmp_path: Path) -> None:
+def test_nvtx_ranges_between_a_name_and_its_sections_do_not_end_the_launch(tmp_path: Path) -> None:
     old = section(OLD, [("SOL FB", "%", "36.00")], has_header=False)
     ranges = "==PROF==   0: Step of training (4, 1)\n"
     launch = "  step_kernel_3, 2020-Feb-20 10:11:12, Context 1, Stream 7\n"
@@ -116,7 +116,7 @@ def test_a_section_that_repeats_with_the_same_values_is_a_quotation(tmp_path: Pa
     assert report.warnings == ()
 
 
-def test_launches_without_a_name_are_counted_and_not_called_apart(tmp_path: Path) -> None:
+def test_launches_without_a_name_are_counted_and_not_told_apart(tmp_path: Path) -> None:
     second = "other(int) (1, 1, 1)x(32, 1, 1), Context 1, Stream 7, Device 0, CC 9.0\n"
     text = f"{log(SPEED)}{second}{SPEED}```\n```\n{OTHER_SPEED}{REGISTERS}```\n```\n{SPEED}"
     report = read_log(tmp_path, text)
@@ -135,7 +135,7 @@ EMPTY, CUT = "a launch is named without any value", "it ends within a table"
 @pytest.mark.parametrize(
     ("n_lines", "damage"), [(0, EMPTY), (1, EMPTY), (4, f"{EMPTY}; {CUT}"), (5, CUT), (6, CUT), (7, CUT), (8, None)]
 )
-def test_a_text_that_is_cut_is_damaged(tmp_path: Path, n_lines: int, damage: str | None, *, has_header: bool) -> None:
+def test_a_truncated_text_is_damaged(tmp_path: Path, n_lines: int, damage: str | None, *, has_header: bool) -> None:
     lines = section("GPU Speed Of Light Throughput", ROWS, has_header=has_header).splitlines(keepends=True)
     n_kept = n_lines if has_header or n_lines < 4 else n_lines - 2
     assert read_log(tmp_path, f"{log(SPEED)}{SECOND}{''.join(lines[:n_kept])}\n").damage == damage
@@ -167,7 +167,7 @@ def test_a_launch_with_only_a_rule_is_not_lost(tmp_path: Path) -> None:
         "Kernel time: gpu__time_duration.sum = 12.5",
     ],
 )
-def test_lines_with_counters_of_which_none_is_a_value_are_left_out(tmp_path: Path, line: str) -> None:
+def test_lines_of_counters_without_a_value_are_left_out(tmp_path: Path, line: str) -> None:
     text = f"{log(SPEED)}{line}\n[4243] app@127.0.0.1\n{SECOND}{SPEED}"
     report = read_log(tmp_path, text)
     assert set(report.counters.columns) == set(read_log(tmp_path, f"{log(SPEED)}{SECOND}{SPEED}").counters.columns)
@@ -282,7 +282,7 @@ TEXT = log(
         lambda text: text.replace("    Section: ", "### Section: "),
     ],
 )
-def test_what_markdown_and_web_pages_escape_is_read(tmp_path: Path, pasted: Callable[[str], str]) -> None:
+def test_escapes_of_markdown_and_web_pages_are_read(tmp_path: Path, pasted: Callable[[str], str]) -> None:
     report = read_log(tmp_path, pasted(TEXT))
     assert report.workloads["demangled_name"].to_list() == ["void ns::fn<int>(int, T1)"]
     assert counter_values(report, DURATION, DRAM, REGISTERS_NAME) == [[100e3], [12.5], [40.0]]
@@ -314,7 +314,7 @@ def test_tables_of_markdown_are_read(tmp_path: Path, quote: str, *, has_heading:
 
 @pytest.mark.parametrize("separator", ["\u2019", " ", "'", "\u202f", ","])
 @pytest.mark.parametrize("has_rulers", [True, False])
-def test_thousands_may_be_separated_by_any_sign(tmp_path: Path, separator: str, *, has_rulers: bool) -> None:
+def test_thousands_may_be_separated_by_any_character(tmp_path: Path, separator: str, *, has_rulers: bool) -> None:
     rows = [("Duration", "us", f"1{separator}234.50"), ("Elapsed Cycles", "cycle", f"1{separator}234{separator}567")]
     text = section("GPU Speed Of Light Throughput", rows)
     lines = [line for line in text.splitlines() if has_rulers or "---" not in line]

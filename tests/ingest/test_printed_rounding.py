@@ -43,12 +43,12 @@ def test_a_share_of_cycles_has_a_unit_where_it_was_not_printed(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("share", ["0.00", "0.01", "0.09"])
-def test_a_share_of_one_digit_is_no_number_of_bytes(tmp_path: Path, share: str) -> None:
+def test_a_share_of_one_digit_gives_no_number_of_bytes(tmp_path: Path, share: str) -> None:
     assert _dram_bytes(tmp_path, {SHARE: ("%", share)}) is None
 
 
 @pytest.mark.parametrize(
     ("share", "n_bytes"), [("0", 0.0), ("0.0123", 0.000123 * 300e6 * 64), ("25.00", 0.25 * 300e6 * 64)]
 )
-def test_a_share_with_enough_digits_is(tmp_path: Path, share: str, n_bytes: float) -> None:
+def test_a_share_with_enough_digits_gives_a_number_of_bytes(tmp_path: Path, share: str, n_bytes: float) -> None:
     assert _dram_bytes(tmp_path, {SHARE: ("%", share)}) == pytest.approx(n_bytes)

@@ -36,7 +36,7 @@ def _csv(folder: Path, counters: dict[str, tuple[str, str]], name: str) -> RawRe
 
 
 @pytest.mark.parametrize("form", ["csv", "log"])
-def test_a_roofline_section_alone_places_the_kernel(tmp_path: Path, form: str) -> None:
+def test_the_roofline_section_is_enough_to_place_the_kernel(tmp_path: Path, form: str) -> None:
     path = tmp_path / f"ncu.{form}"
     rows = [(label, unit, value) for label, (unit, value) in ROOFLINE.items()]
     path.write_text(long_table([ROOFLINE], section=CHART) if form == "csv" else log(section(CHART, rows)))

@@ -72,7 +72,7 @@ def test_a_row_stands_for_its_launches_in_every_sum(tmp_path: Path) -> None:
     assert (summary["weighting"]["covered_frac"], summary["weighting"]["n_unmatched"]) == (1.0, 0)
 
 
-def test_a_summary_speaks_of_no_counting_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_summary_mentions_no_counting_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "ncu.log"
     path.write_text(PER_KERNEL)
     main(["report", str(path), "-o", "-"])

@@ -57,7 +57,7 @@ def test_a_name_is_taken_out_however_it_is_written(
     assert done.left == () or host == "xxxxx"
 
 
-def test_of_a_name_as_many_bytes_are_overwritten_and_nothing_else() -> None:
+def test_a_name_is_overwritten_by_as_many_bytes() -> None:
     described = replace(DESCRIBED, nvtx=("load /home/jürgen and /home/shared/x, shared memory", "ab"))
     session = Session(host_name="abcdefg", processes=((4242, "/opt/app"),))
     done = redact(write_report([kernel(described)], session), where="r")
@@ -67,7 +67,7 @@ def test_of_a_name_as_many_bytes_are_overwritten_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("end", ["", "2", "z", "\u00e9"])
-def test_where_a_text_ends_is_not_guessed_from_the_bytes_behind_it(end: str) -> None:
+def test_the_end_of_a_text_is_not_guessed_from_the_following_bytes(end: str) -> None:
     # the number of the field behind a kernel's name is written as "2" or ":"
     name = "copy /home/fermi" + end
     report = write_report([Kernel(name, dict(METRICS_BY_CHIP["GA100"]))], Session(host_name="abcdefg"))

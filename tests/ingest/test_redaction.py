@@ -74,7 +74,7 @@ def test_nothing_of_machine_user_and_program_is_left(report: bytes) -> None:
     assert done.n_searched == 4  # two names of the host, the user, the home folder
 
 
-def test_what_was_taken_out_is_counted(report: bytes) -> None:
+def test_removed_values_are_counted(report: bytes) -> None:
     removed = redact(report, where="r").removed
     n_blocks = len(framing.walk(report).blocks)
     # The process of each block has a host and a path; system information stands in two blocks.
@@ -106,7 +106,7 @@ def test_a_redacted_report_stays_as_it_is(report: bytes) -> None:
     assert redact(once, where="r").content == once
 
 
-def test_a_kernel_is_called_what_it_is_called_and_that_is_told() -> None:
+def test_kernel_names_are_kept_and_a_remark_says_so() -> None:
     name = "/home/lovelace/kernels.py:42 copy"
     report = write_report([Kernel(name, dict(METRICS_BY_CHIP["GA100"]))], Session(host_name=HOST))
     done = redact(report, where="r")
@@ -115,7 +115,7 @@ def test_a_kernel_is_called_what_it_is_called_and_that_is_told() -> None:
     assert done.left == (("kernel names", "/home/lovelace", 3), ("kernel names", "lovelace", 3))
 
 
-def test_short_and_common_names_are_told_and_their_fields_left_out() -> None:
+def test_short_and_common_names_are_remarked_and_their_fields_removed() -> None:
     report = write_report(
         [Kernel("root_sky", dict(METRICS_BY_CHIP["GA100"]))],
         Session(host_name="sky", processes=((4242, "/home/ubuntu/a/app"),)),
@@ -127,7 +127,7 @@ def test_short_and_common_names_are_told_and_their_fields_left_out() -> None:
     assert done.content.count(b"sky") == 3  # the kernel's three names
 
 
-def test_what_is_not_known_is_left_out() -> None:
+def test_unknown_fields_are_removed() -> None:
     entry = text(7, "known") + text(99, "whose is this") + integer(98, 7) + message(21, text(77, "nor this"))
     report = _one_block({2: 1}, [entry, b"another kind of entry"])
     done = redact(report, where="r")
@@ -189,7 +189,7 @@ def test_a_cut_report_is_redacted_as_far_as_it_is_whole(report: bytes) -> None:
         ("../../sections/NvRules.py", "NvRules.py"),
     ],
 )
-def test_of_paths_in_texts_the_last_component_stays(before: str, after: str) -> None:
+def test_paths_in_texts_keep_their_last_component(before: str, after: str) -> None:
     assert without_folders(before.encode()) == after.encode()
 
 

@@ -54,7 +54,7 @@ def test_a_register_that_is_written_in_some_threads_keeps_the_dependence() -> No
     assert addressed(*code, by=3) == [0]
 
 
-def test_either_half_of_an_address_counts_and_what_lies_beside_it_does_not() -> None:
+def test_either_half_of_an_address_counts_and_neighbouring_registers_do_not() -> None:
     assert addressed(load(10, 2), load(12, 10), by=1) == [0]
     assert addressed(load(11, 2), load(12, 10), by=1) == [0]
     assert addressed(load(12, 2), load(14, 10), by=1) == addressed(load(9, 2), load(14, 10), by=1) == []
@@ -71,7 +71,7 @@ def test_a_constant_factor_does_not_make_the_other_factor_a_pair() -> None:
     assert addressed(*of_pair, by=2) == [0]  # the addend R6 is a pair
 
 
-def test_what_shared_memory_gives_is_not_followed() -> None:
+def test_loads_from_shared_memory_are_not_followed() -> None:
     assert addressed(load(8, 2), on(LOAD_SHARED, 10, 8, 0, 0), load(12, 10), by=2) == []
 
 
@@ -96,7 +96,7 @@ def test_in_a_loop_only_the_loads_of_the_loop_count() -> None:
 
 
 @pytest.mark.parametrize("number", [-1, 1, 10**9])
-def test_what_lies_outside_a_function_depends_on_nothing(number: int) -> None:
+def test_an_address_outside_a_function_depends_on_nothing(number: int) -> None:
     assert addressed(load(8, 2), by=number) == []
 
 

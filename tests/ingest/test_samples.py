@@ -62,11 +62,11 @@ def test_impossible_values_are_left_out(tmp_path: Path, value: float) -> None:
     [(10,), (0, 0), (10, 10), (1, 1 << 63), (1, 1 << 50)],
     ids=["a single sample", "no times", "one time", "beyond what a table holds", "more than an hour"],
 )
-def test_what_is_no_series_is_left_out(tmp_path: Path, times: tuple[int, ...]) -> None:
+def test_malformed_series_are_left_out(tmp_path: Path, times: tuple[int, ...]) -> None:
     assert _one(tmp_path, times, (1.0,) * len(times)) == []
 
 
-def test_texts_in_place_of_times_are_no_series(tmp_path: Path) -> None:
+def test_texts_in_place_of_times_are_not_a_series(tmp_path: Path) -> None:
     assert _one(tmp_path, ("a", "b"), (1.0, 2.0)) == []
 
 

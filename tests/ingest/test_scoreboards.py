@@ -54,7 +54,7 @@ def test_an_instruction_waits_for_those_that_count_its_scoreboards() -> None:
     assert awaited(*code, by=3) == []
 
 
-def test_it_waits_for_all_that_are_under_way_and_for_none_that_was_waited_for_before() -> None:
+def test_an_instruction_waits_for_all_in_flight_and_for_none_already_awaited() -> None:
     before, load = instruction(LOAD, result=0), instruction(LOAD, result=0)
     waiter = instruction(waits=(0,))
     assert awaited(before, waiter, load, load, waiter, by=4) == [2, 3]
@@ -63,7 +63,7 @@ def test_it_waits_for_all_that_are_under_way_and_for_none_that_was_waited_for_be
 
 
 @pytest.mark.parametrize("opcode", [0x9A8, 0x3A9, 0x98A, 0x38B])
-def test_atomics_are_waited_for_like_loads(opcode: int) -> None:
+def test_atomics_are_waited_for_as_loads_are(opcode: int) -> None:
     """ATOMG and ATOM, plain and compare-and-swap: opcodes of what nvcc 13 compiles for 7.5 to 12.1."""
     code = (
         instruction(opcode, result=0),
@@ -76,7 +76,7 @@ def test_atomics_are_waited_for_like_loads(opcode: int) -> None:
     assert [found.loads_in_flight(number) for number in (2, 3)] == [0, 1]
 
 
-def test_waits_for_copies_are_told_from_those_for_loads() -> None:
+def test_waits_for_copies_are_distinguished_from_waits_for_loads() -> None:
     """DEPBAR waits for groups of copies, and warps are sampled behind it."""
     copies = (instruction(COPY, operands=1), instruction(COMMIT, result=0))
     of_scoreboard_1 = WAIT_FOR_COPIES | 1 << 44
@@ -109,7 +109,7 @@ def test_the_nearest_comes_first() -> None:
     assert Scoreboards(code, AMPERE, itertools.repeat(True)).awaited_by(3) == [2, 1, 0]
 
 
-def test_what_a_loop_loads_for_its_next_pass_is_waited_for_at_its_beginning() -> None:
+def test_a_load_for_the_next_pass_of_a_loop_is_waited_for_at_its_beginning() -> None:
     code = (
         instruction(LOAD, result=0),
         instruction(waits=(0,)),  # the loop
@@ -120,12 +120,12 @@ def test_what_a_loop_loads_for_its_next_pass_is_waited_for_at_its_beginning() ->
 
 
 @pytest.mark.parametrize("end", [instruction(EXIT), instruction(RETURN), branch(5)])
-def test_nothing_comes_from_before_where_the_code_does_not_go_on(end: bytes) -> None:
+def test_nothing_is_awaited_after_an_instruction_that_never_falls_through(end: bytes) -> None:
     load, waiter = instruction(LOAD, result=0), instruction(waits=(0,))
     assert awaited(load, end, waiter, by=2) == []
 
 
-def test_code_goes_on_behind_what_only_some_threads_do() -> None:
+def test_code_goes_on_after_instructions_of_only_some_threads() -> None:
     load, waiter = instruction(LOAD, result=0), instruction(waits=(0,))
     for end in (instruction(EXIT, predicate=P0), branch(5, predicate=P0)):
         assert awaited(load, end, waiter, by=2) == [0]
@@ -170,7 +170,7 @@ def test_loads_are_in_flight_until_their_scoreboards_are_waited_for() -> None:
     assert [in_flight(*code, at=number) for number in (4, 5, 6)] == [4, 2, 1]
 
 
-def test_what_a_loop_loads_for_its_next_pass_is_in_flight() -> None:
+def test_a_load_for_the_next_pass_of_a_loop_is_in_flight() -> None:
     code = (
         instruction(LOAD, result=0),
         instruction(LOAD, result=1),  # the loop
@@ -183,7 +183,7 @@ def test_what_a_loop_loads_for_its_next_pass_is_in_flight() -> None:
     assert in_flight(*code, at=4) == 2
 
 
-def test_of_two_ways_that_with_fewer_loads_counts() -> None:
+def test_the_path_with_fewer_loads_counts() -> None:
     code = (
         *[instruction(LOAD, result=0)] * 19,  # before the loop
         instruction(LOAD, result=1),  # the loop
@@ -195,7 +195,7 @@ def test_of_two_ways_that_with_fewer_loads_counts() -> None:
     assert in_flight(*code, at=21) == 1  # in its first pass 19
 
 
-def test_who_waits_for_no_load_has_none_in_flight() -> None:
+def test_an_instruction_that_waits_for_no_load_has_none_in_flight() -> None:
     stored = instruction(STORE, operands=3)
     copied = (instruction(COPY, operands=1), instruction(COMMIT, result=0), instruction(WAIT_FOR_COPIES))
     load, waiter = instruction(LOAD, result=0), instruction(waits=(3,))
@@ -204,12 +204,12 @@ def test_who_waits_for_no_load_has_none_in_flight() -> None:
     assert in_flight(load, instruction(), at=1) == in_flight(load, at=7) == 0
 
 
-def test_code_before_volta_is_other_code() -> None:
+def test_code_before_volta_is_not_decoded() -> None:
     assert awaited(instruction(LOAD, result=0), instruction(waits=(0,)), by=1, compute_capability=61) == []
 
 
 @pytest.mark.parametrize("number", [-1, 2, 10**9])
-def test_what_lies_outside_a_function_waits_for_nothing(number: int) -> None:
+def test_an_address_outside_a_function_waits_for_nothing(number: int) -> None:
     assert awaited(instruction(LOAD, result=0), instruction(waits=(0,))[:15], by=number) == []
 
 
@@ -222,7 +222,7 @@ def test_a_search_ends_with_its_steps_and_is_made_once() -> None:
     assert boards.awaited_by(602) == [0]
 
 
-def test_of_hundreds_of_branches_to_one_place_the_first_are_followed() -> None:
+def test_only_the_first_of_hundreds_of_branches_to_one_place_are_followed() -> None:
     n_branches = 100
     loads = [
         each for k in range(n_branches) for each in (instruction(LOAD, result=0), branch(2 * (n_branches - k) - 2))
@@ -253,7 +253,7 @@ def test_lines_wait_for_those_that_load_what_they_need(tmp_path: Path, compute_c
 
 @pytest.mark.long
 @pytest.mark.parametrize("architecture", ["90a", "100a", "120a"])
-def test_who_waits_for_a_bulk_copy_waits_for_the_line_that_asks_its_barrier(tmp_path: Path, architecture: str) -> None:
+def test_a_wait_for_a_bulk_copy_belongs_to_the_line_that_asks_its_barrier(tmp_path: Path, architecture: str) -> None:
     """`mbarrier.try_wait` answers by a predicate that a scoreboard guards: a stall of scoreboards, at its own line."""
     if shutil.which("nvcc") is None:
         pytest.skip("there is no nvcc on this machine")
@@ -279,7 +279,7 @@ def _waits(image: Image, function: bytes) -> set[tuple[int, int]]:
 @pytest.mark.parametrize(
     "name", ["variant2.ncu-rep", "profiling__profiles__warpTiling.ncu-rep", "gemm_v1_alter.ncu-rep", "384.ncu-rep"]
 )
-def test_what_is_waited_for_shares_a_register_in_ncus_disassembly(corpus: list[Path], name: str) -> None:
+def test_awaited_instructions_share_a_register_in_the_disassembly_of_ncu(corpus: list[Path], name: str) -> None:
     """NVIDIA prints registers, not scoreboards: of what an instruction waits for, one writes or reads a register that it names."""
     ncu = find_ncu()
     if ncu is None:
@@ -341,5 +341,5 @@ def test_at_the_top_of_a_loop_they_wait_at_the_barrier_before_it_or_at_its_end()
     assert barriers(*loop, before=2) == [0, 4]
 
 
-def test_what_waits_for_matrix_products_is_at_no_barrier() -> None:
+def test_a_wait_for_matrix_products_is_not_a_barrier() -> None:
     assert barriers(instruction(BARRIER), instruction(WARP_GROUP), before=1) == []

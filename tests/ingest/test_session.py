@@ -48,7 +48,7 @@ def test_versions_are_those_of_their_providers() -> None:
     )
 
 
-def test_headers_that_tell_nothing_give_nothing() -> None:
+def test_empty_headers_give_an_empty_session() -> None:
     assert read_session([b"", integer(1, 0)]) == NOTHING
 
 
@@ -69,7 +69,7 @@ def test_devices_keep_the_types_of_their_attributes() -> None:
     )
 
 
-def test_device_told_by_two_processes_is_one_device() -> None:
+def test_device_of_two_processes_is_one_device() -> None:
     device = message(3, message(6, integer(1, 0), text(2, "A GPU")))
     assert read_session([device, device]).devices == (Device(0, "A GPU", {}),)
 
@@ -81,7 +81,7 @@ def test_processes_are_named_without_directories_in_the_order_of_their_blocks() 
     assert session.processes == (Process(7, "a.exe"), Process(3, "python3.11"))
 
 
-def test_process_is_that_of_the_session_where_blocks_name_none() -> None:
+def test_process_comes_from_the_session_if_blocks_name_none() -> None:
     header = message(3, integer(1, 31), message(9, text(1, "/home/somebody/run")))
     assert read_session([header]).processes == (Process(31, "run"),)
 
@@ -125,12 +125,12 @@ def test_without_a_command_line_of_ncu_it_is_not_known_whether_launches_were_lef
     assert _read(report_writer.Session(command_line="", executable=("/opt/program", "-k"))).chooses_launches is None
 
 
-def test_modes_that_were_not_asked_for_are_none() -> None:
+def test_modes_that_were_not_requested_are_none() -> None:
     session = _read_line("ncu -o report ./program")
     assert (session.clock_control, session.cache_control, session.replay_mode) == (None, None, None)
 
 
-def test_settings_of_the_graphical_interface_win_and_are_spelt_like_options() -> None:
+def test_settings_of_the_graphical_interface_win_and_are_spelt_as_options() -> None:
     session = _read(
         report_writer.Session(
             command_line="ncu --clock-control none ./program",
@@ -163,7 +163,7 @@ def test_options_of_the_program_are_not_options_of_ncu(line: str) -> None:
     assert _read_line(line).sets == ()
 
 
-def test_option_behind_a_flag_is_read() -> None:
+def test_option_after_a_flag_is_read() -> None:
     assert _read_line("ncu --nvtx --quiet -f --set full ./program").sets == ("full",)
 
 
@@ -176,7 +176,7 @@ def test_nothing_of_the_host_is_exposed() -> None:
     assert "secret-host" not in repr(session)
 
 
-def test_malformed_message_is_lost_alone() -> None:
+def test_only_the_malformed_message_is_lost() -> None:
     broken = message(3, b"\x42\x7f")  # VersionInfo that claims 127 bytes and has none
     version = message(3, message(8, text(1, "CUDA Version"), text(2, "12.4")))
     broken_device = message(3, message(6, integer(1, 0), b"\x1a\x7f"))  # an attribute cut off

@@ -91,7 +91,7 @@ def test_stores_that_nothing_reads_count() -> None:
 
 
 @pytest.mark.parametrize("opcode", [LDS, LDSM, ATOMS, ATOMS_CAS])
-def test_what_is_read_once_is_read(opcode: int) -> None:
+def test_a_store_that_is_read_once_counts_as_read(opcode: int) -> None:
     assert unread(*TILE, opcode, EXIT) == 0
 
 
@@ -118,7 +118,7 @@ def test_a_kernel_without_shared_memory_has_no_unread_stores() -> None:
         0x9DD,  # nobody knows this one
     ],
 )
-def test_what_may_read_it_leaves_it_open(opcode: int) -> None:
+def test_an_instruction_that_may_read_it_leaves_the_answer_open(opcode: int) -> None:
     assert unread(*TILE, opcode, EXIT, target=HOPPER) is None
     assert unread(*TILE, opcode, LDS, EXIT, target=HOPPER) == 0
 
@@ -126,17 +126,17 @@ def test_what_may_read_it_leaves_it_open(opcode: int) -> None:
 @pytest.mark.parametrize(
     "opcode", [GENERIC_STORE, ATOMG, RED, SHFL, MEMBAR, BRANCH, RETURN, CALL_NEARBY, 0x223, 0x23C, 0x308, 0xF60]
 )
-def test_other_instructions_read_no_shared_memory(opcode: int) -> None:
+def test_unrelated_instructions_read_no_shared_memory(opcode: int) -> None:
     """Memory, warps, control flow, and FFMA, HMMA, MUFU and TEX."""
     assert unread(*TILE, opcode, EXIT) == 2
 
 
 @pytest.mark.parametrize("target", [62, BLACKWELL, 120])
-def test_other_machine_code_tells_nothing(target: int) -> None:
+def test_unknown_machine_code_gives_no_answer(target: int) -> None:
     assert unread(*TILE, EXIT, target=target) is None
 
 
-def test_code_that_is_cut_tells_nothing() -> None:
+def test_truncated_code_gives_no_answer() -> None:
     code = b"".join(map(instruction, TILE))
     assert unread_shared_stores(code, AMPERE) == 2
     assert unread_shared_stores(code + instruction(LDS)[:7], AMPERE) is None
@@ -146,7 +146,7 @@ def test_code_that_is_cut_tells_nothing() -> None:
 @pytest.mark.long
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
 @pytest.mark.parametrize("architecture", [75, 80, 86, 87, 89, 90])
-def test_what_nvcc_compiles_reads_what_the_program_says(tmp_path: Path, architecture: int) -> None:
+def test_code_compiled_by_nvcc_reads_what_the_program_reads(tmp_path: Path, architecture: int) -> None:
     source, compiled = tmp_path / "tiles.cu", tmp_path / "tiles.cubin"
     source.write_text(PROGRAM)
     subprocess.run(
@@ -198,7 +198,7 @@ def test_a_tile_that_is_read_is_not_reported(tmp_path: Path) -> None:
     assert "unread_shared_stores" not in {finding["id"] for finding in kernel["findings"]}
 
 
-def test_reports_without_code_say_nothing_of_it(tmp_path: Path) -> None:
+def test_reports_without_code_give_no_answer(tmp_path: Path) -> None:
     path = tmp_path / "r.ncu-rep"
     path.write_bytes(write_report([Kernel("k", {"gpu__time_duration.sum": 1e6}, source=8)], sources=((8, b""),)))
     assert open_report(path).code["unread_shared_stores"].to_list() == [None]

@@ -81,7 +81,7 @@ def test_indices_are_read_from_special_registers() -> None:
 
 
 @pytest.mark.parametrize("opcode", [ATOMG, RED, CALL_ABS, CALL_REGISTER, ELECT])
-def test_threads_that_can_differ_otherwise_are_not_judged(opcode: int) -> None:
+def test_threads_that_can_differ_by_something_else_are_not_judged(opcode: int) -> None:
     assert unread_in(read(TID_X) + instruction(opcode), AMPERE) is None
     assert unread_in(read(TID_X) + read(LANEID), AMPERE) is None
     assert unread_in(read(TID_X) + instruction(CALL_NEARBY), AMPERE) is not None
@@ -103,13 +103,13 @@ def test_threads_of_a_warp_can_differ_by_their_lane(opcode: int, tmp_path: Path)
     assert n_alike((64, 8, 1), TID_Y) == (None, 3)
 
 
-def test_clocks_are_every_threads_own() -> None:
+def test_each_thread_has_its_own_clock() -> None:
     cs2r, srz, clock = 0x805, 0xFF, 0x50
     assert unread_in(read(TID_X) + read(srz, cs2r), AMPERE) == ALL - extents("threads x")
     assert unread_in(read(TID_X) + read(clock, cs2r), AMPERE) is None
 
 
-def test_other_machine_code_tells_nothing() -> None:
+def test_unknown_machine_code_gives_no_answer() -> None:
     assert unread_in(b"", AMPERE) is None
     assert unread_in(read(TID_X), 62) is None
     assert unread_in(read(TID_X) + instruction(EXIT)[:5], AMPERE) == ALL - extents("threads x")  # cut
@@ -118,7 +118,7 @@ def test_other_machine_code_tells_nothing() -> None:
 @pytest.mark.long
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="nvcc is not installed")
 @pytest.mark.parametrize("architecture", [75, 80, 86, 89, 90, 100, 103, 110, 120, 121])
-def test_what_nvcc_compiles_reads_what_the_program_says(tmp_path: Path, architecture: int) -> None:
+def test_code_compiled_by_nvcc_reads_what_the_program_reads(tmp_path: Path, architecture: int) -> None:
     source, compiled = tmp_path / "indices.cu", tmp_path / "indices.cubin"
     source.write_text(PROGRAM)
     subprocess.run(
@@ -179,7 +179,7 @@ def test_threads_and_blocks_that_do_the_same_are_counted(tmp_path: Path) -> None
 
 
 @pytest.mark.long
-def test_threads_of_which_each_has_its_own_work_are_not(tmp_path: Path) -> None:
+def test_threads_with_work_of_their_own_are_not_counted_as_alike(tmp_path: Path) -> None:
     code = read(TID_X) + read(CTAID_X) + instruction(EXIT)
     kernel = judged(tmp_path / "r.ncu-rep", launch((256, 1, 1), (100, 1, 1)), code)
     assert (kernel["launch"]["n_alike_threads"], kernel["launch"]["n_alike_blocks"]) == (1, 1)
@@ -188,7 +188,7 @@ def test_threads_of_which_each_has_its_own_work_are_not(tmp_path: Path) -> None:
     assert (unknown["launch"]["n_alike_threads"], unknown["launch"]["n_alike_blocks"]) == (None, None)
 
 
-def test_where_results_are_lost_nobody_knows_whose_code_remains(tmp_path: Path) -> None:
+def test_code_is_unknown_if_results_were_lost(tmp_path: Path) -> None:
     names = ("first", "second", "third")
     image = bytearray(elf_with({f".text.{name}": read(TID_X) + instruction(EXIT) for name in names}))
     image[0x30] = AMPERE

@@ -73,7 +73,7 @@ def test_a_counter_of_nvidia_that_ncuroof_does_not_read_is_not_said_to_be_missin
     assert "does not exist" not in str(caught.value)
 
 
-def test_an_unknown_name_with_one_underscore_is_told_what_it_lacks(tmp_path: Path) -> None:
+def test_an_unknown_name_with_one_underscore_says_what_it_lacks(tmp_path: Path) -> None:
     with pytest.raises(ReportEmptyError, match=r"as in lts__qqqq\.sum"):
         open_report(_write(tmp_path, "log", {"lts_qqqq.sum": NOTHING}), selection=selection())
 

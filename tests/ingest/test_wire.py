@@ -74,7 +74,7 @@ def test_any_bytes_decode_or_raise_wire_error(message: bytes) -> None:
 
 @pytest.mark.long
 @given(st.integers(1, 2**29 - 1), st.integers(0, 2**64 - 1), st.text(), st.floats(allow_nan=False))
-def test_what_the_encoder_writes_is_read_back(number: int, value: int, string: str, real: float) -> None:
+def test_encoded_fields_are_read_back(number: int, value: int, string: str, real: float) -> None:
     message = b"".join(
         (
             wire_encoder.integer(number, value),
@@ -91,7 +91,7 @@ def test_text_that_is_not_utf8_is_marked_and_kept() -> None:
     assert wire.as_text(memoryview(b"a\xffb")) == "a\N{REPLACEMENT CHARACTER}b"
 
 
-def test_value_of_another_kind_raises_wire_error() -> None:
+def test_value_of_a_different_kind_raises_wire_error() -> None:
     with pytest.raises(wire.WireError):
         wire.as_text(7)
     with pytest.raises(wire.WireError):

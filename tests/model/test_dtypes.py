@@ -9,7 +9,7 @@ from ncuroof.model.dtypes import dtype_of
 
 
 @pytest.mark.parametrize("name", ["foo", "fp31"])
-def test_an_unknown_type_is_answered_with_all_that_there_are(name: str) -> None:
+def test_an_unknown_type_lists_all_types(name: str) -> None:
     with pytest.raises(UnknownNameError, match=f"no element type is called '{name}'") as caught:
         dtype_of(name)
     assert caught.value.hint is not None

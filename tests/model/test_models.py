@@ -50,7 +50,7 @@ def test_tiles_read_what_a_loop_over_them_reads(m: int, n: int, k: int, tile_m: 
     assert from_memory.read_bytes == pytest.approx(read)
 
 
-def test_one_tile_is_no_tiling() -> None:
+def test_a_single_tile_equals_no_tiling() -> None:
     assert model.gemm(96, 64, 32, tile_m=96, tile_n=64, rereads="dram").bytes == model.gemm(96, 64, 32).bytes
 
 
@@ -161,7 +161,7 @@ def test_a_naive_kernel_does_not_save_what_the_mask_hides() -> None:
     assert backward.bytes == 2 * (8 * 256 * 64 + 5 * 256 * 256) + 1024
 
 
-def test_a_softmax_of_its_own_moves_scores_twice_more() -> None:
+def test_a_separate_softmax_moves_scores_twice_more() -> None:
     fused, apart = (model.attention(256, 64, method="naive", softmax_kernel=apart) for apart in (False, True))
     assert apart.bytes - fused.bytes == 2 * 256 * 256 * 2
     assert apart.working_set_bytes == fused.working_set_bytes == 2 * (4 * 256 * 64 + 256 * 256)
@@ -198,7 +198,7 @@ def test_work_and_bytes(operation: model.Operation, flop: int, n_bytes: float) -
     assert (operation.flop, operation.bytes) == (flop, n_bytes)
 
 
-def test_a_lookup_has_no_intensity_to_speak_of() -> None:
+def test_a_lookup_has_almost_no_intensity() -> None:
     assert model.embedding(10, 64).intensity_flop_per_byte == 0
     assert model.predict(model.embedding(10, 64), model.machine_by_name("h100-sxm")).bound == "memory"
 

@@ -67,7 +67,7 @@ def test_recorded_shapes_are_enough(name: str, sizes: list[list[int]], flop: int
     assert (found.flop, found.bytes) == (flop, n_bytes)
 
 
-def test_a_recorded_product_is_predicted_like_its_model() -> None:
+def test_a_recorded_product_is_predicted_as_its_model_is() -> None:
     machine = model.machine_by_name("h100-sxm")
     recorded = operator("aten::mm", [[4096, 4096], [4096, 4096]], dtype="c10::BFloat16")
     assert model.predict(recorded, machine).least_ns == model.predict(model.gemm(4096, 4096, 4096), machine).least_ns
@@ -107,7 +107,7 @@ def test_ranges_of_the_profiler(text: str, flop: int) -> None:
         f"aten::gelu, sizes = [[{'281474976710656, ' * 100}1]]",
     ],
 )
-def test_other_ranges_are_no_operators(text: str) -> None:
+def test_ranges_that_are_not_operators_are_ignored(text: str) -> None:
     assert model.recorded_operator(text, dtype="bf16") is None
 
 
@@ -119,7 +119,7 @@ def test_views_and_allocations_cost_nothing(name: str) -> None:
     assert (found.flop, found.bytes, found.is_known) == (0, 0, True)
 
 
-def test_an_unknown_operator_moves_its_tensors_and_has_no_work_to_tell() -> None:
+def test_an_unknown_operator_moves_its_tensors_and_has_unknown_work() -> None:
     found = operator("mylib::frobnicate", [_shape(4, 6)], [_shape(4)])
     assert (found.is_known, found.bytes, found.intensity_flop_per_byte) == (False, 112, None)
     assert model.predict(found, model.machine_by_name("h100-sxm")).least_ns is None
@@ -138,7 +138,7 @@ def test_an_unknown_operator_moves_its_tensors_and_has_no_work_to_tell() -> None
         ("aten::index", [[4, 6], [2]]),
     ],
 )
-def test_what_shapes_do_not_tell_is_not_known(name: str, sizes: list[list[int]]) -> None:
+def test_values_that_shapes_do_not_determine_are_unknown(name: str, sizes: list[list[int]]) -> None:
     assert operator(name, sizes).is_known is False
 
 
@@ -177,7 +177,7 @@ def test_the_mask_of_attention_saves_work() -> None:
     assert backward.matrix_flop == 2.5 * full.matrix_flop
 
 
-def test_integers_are_no_floating_point_work() -> None:
+def test_integer_operators_do_no_floating_point_work() -> None:
     indices = [_shape(8, dtype="int64")] * 2
     assert operator("aten::add", indices, indices[:1]).flop == 0
     mask = operator("aten::lt", [_shape(8), _shape(8)], [_shape(8, dtype="bool")])
@@ -254,7 +254,7 @@ def test_a_causal_mask_is_aligned_at_the_start_as_pytorch_does() -> None:
     assert found.matrix_flop == 4 * 4 * (1 + 2 + 3 + 4 + 4 + 4)
 
 
-def test_what_gradients_of_attention_make_again_is_not_needed() -> None:
+def test_recomputation_in_gradients_of_attention_is_not_needed_work() -> None:
     query, value = _shape(1, 2, 8, 4, dtype="bf16"), _shape(1, 2, 8, 6, dtype="bf16")
     backward = operator(
         "_scaled_dot_product_flash_attention_backward", [value, query, query, value], [query, query, value]

@@ -35,7 +35,7 @@ def test_single_precision_is_not_tf32_unless_asked_for() -> None:
 
 
 @pytest.mark.parametrize("name", ["jetson-agx-thor", "jetson-agx-orin", "jetson-orin-nano-8gb", "gb10"])
-def test_tensor_cores_of_tf32_have_no_other_roof_where_the_data_sheet_states_none(name: str) -> None:
+def test_tf32_has_no_tensor_roof_if_the_data_sheet_states_none(name: str) -> None:
     machine = model.machine_by_name(name)
     for own in (machine, model.with_measured(machine, bandwidth_bytes_per_s=2e11)):
         found = predict(model.gemm(4096, 4096, 4096, dtype="tf32"), own)
@@ -44,7 +44,7 @@ def test_tensor_cores_of_tf32_have_no_other_roof_where_the_data_sheet_states_non
     assert predict(model.gemm(64, 64, 64, dtype="tf32"), model.with_measured(machine, peak_flop_per_s=3e13)).compute_ns
 
 
-def test_tf32_runs_as_fp32_where_tensor_cores_have_none() -> None:
+def test_tf32_runs_as_fp32_without_tensor_cores_for_it() -> None:
     # 2 · 4096³ FLOP at the T4's 8.1 TFLOP/s of FP32: tensor cores multiply TF32 from 8.0 on, and this is 7.5
     found = predict(model.gemm(4096, 4096, 4096, dtype="tf32"), model.machine_by_name("t4"))
     assert (found.precision, found.least_ns) == ("fp32", pytest.approx(2 * 4096**3 / 8.1e12 * 1e9))
@@ -129,7 +129,7 @@ def test_a_layer_below_twice_the_ridge_never_is_compute_bound() -> None:
     assert model.critical_size(lambda n: predict(model.elementwise(n), H100)) is None
 
 
-def test_what_always_is_compute_bound_is_so_from_one_on() -> None:
+def test_the_critical_size_is_one_if_every_size_is_compute_bound() -> None:
     assert model.critical_size(lambda n: predict(model.elementwise(n, flop_per_element=10**6), H100)) == 1
 
 
@@ -177,7 +177,7 @@ def test_no_rate_has_no_gap_and_no_roof_no_distance() -> None:
 # ---- machines ---------------------------------------------------------------------------------------------------------------
 
 
-def test_tpus_are_machines_of_models_alone() -> None:
+def test_tpus_are_machines_only_for_models() -> None:
     tpus = {each.id: each for each in model.accelerators()}
     assert tpus["tpu-v6e"].peak_flop_per_s["tensor_bf16"] == 918e12
     assert tpus["tpu-v6e"].bandwidth_bytes_per_s["dram"] == 1.638e12

@@ -35,7 +35,7 @@ def test_sizes(text: str, sizes: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(
     "text", ["", "x", "4k", "1.5", "8:1", "0:8", "1:8:0", "1:2:3:4", "1:", "1,x", "1:1000000:1", "nan", "inf"]
 )
-def test_what_is_no_size(text: str) -> None:
+def test_malformed_sizes_are_refused(text: str) -> None:
     with pytest.raises(ModelError):
         sizes_of(text)
 
@@ -84,7 +84,7 @@ def test_rows_are_all_combinations_machines_fastest() -> None:
     assert found.rows[5].prediction.operation.intensity_flop_per_byte == pytest.approx(409.6)
 
 
-def test_what_crosses_the_ridge_is_found() -> None:
+def test_the_size_that_crosses_the_ridge_is_found() -> None:
     # bf16: 240.9 at 256 lies between the ridges 153 and 295; 128 (124.1) and 512 (455.1) do not
     found = _study("linear", {"batch": (128, 256, 512), "inputs": (8192,), "outputs": (8192,)}, machines=(A100, H100))
     assert [[row.sizes["batch"] for row in group] for group in found.crossing] == [[256, 256]]
@@ -129,12 +129,12 @@ def test_a_product_of_narrow_matrices_never_is_compute_bound() -> None:
     assert (found.value, found.lacks) == (None, None)
 
 
-def test_there_is_no_critical_size_where_two_are_swept_or_none_decides() -> None:
+def test_there_is_no_critical_size_if_two_are_swept_or_none_decides() -> None:
     assert _study("gemm", {"m": (1, 2), "n": (4, 8), "k": (8,)}).critical == ()
     assert _study("softmax", {"rows": (8,), "columns": (8,)}).critical == ()
 
 
-def test_searching_a_critical_size_takes_no_time_of_its_own() -> None:
+def test_searching_a_critical_size_is_fast() -> None:
     # The search looks at sequences of 2^40, whose blocks nobody could go through.
     found = _study("attention", {"seq": (1, 2), "head_dim": (128,), "tile_q": (128,)}, options={"causal": True})
     assert found.critical[0].value is not None
@@ -187,7 +187,7 @@ def test_a_measured_time_is_held_against_the_roof() -> None:
         ("custom", {"flop": (10**12,), "bytes": (10**6, 10**12)}, {}),
     ],
 )
-def test_where_intensity_falls_with_a_size_none_is_critical(name: str, sizes, options) -> None:
+def test_there_is_no_critical_size_if_intensity_falls_with_the_size(name: str, sizes, options) -> None:
     found = _study(name, sizes, options=options)
     assert "compute" in {row.prediction.bound for row in found.rows}
     assert found.critical == ()

@@ -118,7 +118,7 @@ def test_a_cell_is_profiled_in_a_process_of_its_own(
     [
         ("/nowhere/ncu", "", "NCUROOF_NCU is set to /nowhere/ncu"),
         (None, "--xyzzy", "No such option '--xyzzy'"),
-        (None, "'", "cannot be parted into words"),
+        (None, "'", "cannot be split into words"),
     ],
 )
 def test_a_cell_that_cannot_be_profiled_shows_the_named_error(

@@ -53,7 +53,7 @@ def test_a_file_holds_what_was_written(tmp_path: Path) -> None:
         (calibration_json(H200).replace(b'"sm_count"', b'"n_sms"'), "'sm_count' is missing$"),
     ],
 )
-def test_what_is_no_calibration_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
+def test_a_file_that_is_not_a_calibration_is_refused(tmp_path: Path, content: bytes, said: str) -> None:
     path = tmp_path / "c.json"
     path.write_bytes(content)
     with pytest.raises(CalibrationError, match=said):
@@ -92,7 +92,7 @@ def test_a_launch_is_judged_against_both() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("other", [replace(H200, gpu="NVIDIA H100 80GB HBM3"), replace(H200, sm_count=114)])
-def test_another_gpus_roofs_are_left_out(other: Calibration) -> None:
+def test_roofs_of_a_different_gpu_are_left_out(other: Calibration) -> None:
     analysis = ncuroof.read(demo.REPORT).analyse([other])
     assert "measured" not in set(analysis.roofline_tables.ceilings["source"])
     assert (

@@ -86,7 +86,7 @@ def test_blanks_and_the_order_of_words_do_not_matter(name: str, profile: str) ->
         ("v100 32gb", ["v100-pcie", "v100-sxm2"]),
     ],
 )
-def test_a_name_of_several_gpus_is_a_question(name: str, candidates: list[str]) -> None:
+def test_a_name_of_several_gpus_asks_which_one(name: str, candidates: list[str]) -> None:
     with pytest.raises(UnknownNameError, match=f"2 GPU profiles match '{name}'") as caught:
         profile_by_name(name)
     assert caught.value.hint == f"use one of: {', '.join(candidates)}"
@@ -104,14 +104,14 @@ def test_a_name_of_several_gpus_is_a_question(name: str, candidates: list[str]) 
         ("rtx 3080 12gb", []),
     ],
 )
-def test_an_unknown_gpu_is_none_that_resembles_it(name: str, nearest: list[str]) -> None:
+def test_an_unknown_gpu_is_not_taken_for_a_similar_one(name: str, nearest: list[str]) -> None:
     with pytest.raises(UnknownNameError, match=f"no GPU profile matches '{name}'") as caught:
         profile_by_name(name)
     found = (caught.value.hint or "").removeprefix("use one of: ").split(", ")
     assert found[: len(nearest)] == nearest
 
 
-def test_a_machine_that_only_models_know_is_told_as_such() -> None:
+def test_a_machine_known_only_to_models_is_named_as_one() -> None:
     with pytest.raises(UnknownNameError, match="no GPU profile matches 'TPU-v5e'") as caught:
         profile_by_name("TPU-v5e")
     assert caught.value.hint == "TPU-v5e is for `ncuroof model` only: --gpu TPU-v5e"

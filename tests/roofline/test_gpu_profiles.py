@@ -254,7 +254,7 @@ def test_a_name_that_products_share_needs_more_to_match() -> None:
     assert matched("NVIDIA H100", "9.0", **known) == "h100-sxm"
 
 
-def test_a_custom_h100_with_another_memory_matches_nothing() -> None:
+def test_a_custom_h100_with_a_different_memory_matches_nothing() -> None:
     assert matched("NVIDIA H100", "9.0", sm_count=132, memory_bus_bits=6144, dram_bytes=95 * GIB) is None
     assert matched("NVIDIA H100", "9.0", sm_count=132, memory_bus_bits=6144, dram_bytes=79 * GIB) is None
 

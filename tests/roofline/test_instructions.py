@@ -75,7 +75,7 @@ def test_a_level_that_moved_nothing_has_no_intensity() -> None:
     assert found["roof_frac"] == pytest.approx(0.25)
 
 
-def test_before_volta_there_is_no_issue_peak_and_the_slope_alone_judges() -> None:
+def test_before_volta_there_is_no_issue_peak_and_only_the_slope_judges() -> None:
     kernels = kernels_with(**{"smsp__inst_executed.sum": 1e4, "device__attribute_compute_capability_major": 6.0})
     assert kernels["instructions.peak_warp_per_s"][0] is None
     found = point(kernels, "dram", 3.2e11, 6.4e11)
@@ -83,7 +83,7 @@ def test_before_volta_there_is_no_issue_peak_and_the_slope_alone_judges() -> Non
     assert found["ridge_inst_per_transaction"] is None
 
 
-def test_without_a_peak_of_the_level_the_schedulers_alone_judge() -> None:
+def test_without_a_peak_of_the_level_only_the_schedulers_judge() -> None:
     found = point(executed(10_000), "dram", 3.2e11, None)
     assert (found["roof_inst_per_s"], found["ridge_inst_per_transaction"]) == (pytest.approx(4e10), None)
 
@@ -103,7 +103,7 @@ def test_a_table_that_is_not_bandwidth_is_refused() -> None:
 @pytest.mark.long
 @settings(max_examples=25)
 @given(st.floats(1, 3.9e4), st.floats(1e6, 1e14), st.floats(1.001, 1e3))
-def test_what_is_below_both_peaks_is_below_its_roof(n_instructions: float, traffic: float, room: float) -> None:
+def test_a_point_below_both_peaks_is_below_its_roof(n_instructions: float, traffic: float, room: float) -> None:
     # attained ≤ min(issue peak, intensity · transactions): 3.9e4 instructions in 1 µs stay below 4e10/s
     assert point(executed(n_instructions), "dram", traffic, traffic * room)["roof_frac"] <= 1
 
@@ -161,7 +161,7 @@ def test_an_integer_kernel_has_a_place_on_every_architecture(
     assert intensity["l1"] == pytest.approx(3e6 / (1_200_000 if gpu == "v100-sxm2" else 800_000))
 
 
-def test_what_was_not_collected_is_null_in_the_document() -> None:
+def test_quantities_that_were_not_collected_are_null_in_the_document() -> None:
     analysis = ncuroof.reading.Reports((raw_report(SMALL_GPU),)).analyse()
     assert analysis.to_dict()["kernels"][0]["instructions"] is None
     assert analysis.instruction_points.height == 0
@@ -231,7 +231,7 @@ def test_a_gpu_of_which_nothing_is_known_has_no_ceilings() -> None:
 
 
 @pytest.mark.parametrize("peak", [0.0, -0.0, 5e-324])
-def test_of_a_roof_of_nothing_there_is_no_share(peak: float) -> None:
+def test_a_roof_of_zero_has_no_share(peak: float) -> None:
     found = point(executed(10_000), "dram", 3.2e11, peak)
     assert found["roof_frac"] is None
     assert found["ridge_inst_per_transaction"] is None

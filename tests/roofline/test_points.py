@@ -65,7 +65,7 @@ def test_a_table_with_a_missing_column_is_refused() -> None:
 
 
 @given(st.floats(1e6, 1e16), st.floats(1e6, 1e14), st.floats(1.001, 1e3), st.floats(1.001, 1e3))
-def test_what_is_below_both_peaks_is_below_its_roof(rate: float, traffic: float, spare: float, room: float) -> None:
+def test_a_point_below_both_peaks_is_below_its_roof(rate: float, traffic: float, spare: float, room: float) -> None:
     points = place(
         work_table((0, "fp32", rate, rate * spare, True)), bandwidth_table((0, "dram", traffic, traffic * room))
     )
@@ -106,7 +106,7 @@ def test_integer_work_bounds_by_its_pipe() -> None:
 
 
 @pytest.mark.parametrize("pipe", ["alu", "fma"])
-def test_moves_of_a_debug_build_are_no_least_time(pipe: str) -> None:
+def test_moves_of_a_debug_build_do_not_bound_the_time(pipe: str) -> None:
     # DRAM 30 % of its peak is what the work needs; the pipe is full of moves that optimisation leaves out
     counters = {f"sm__pipe_{pipe}_cycles_active{PCT}": 90.0}
     row = bounds_of(counters, work_table(), bandwidth_table((0, "dram", 3e11, 1e12)), is_debug_build=True)
@@ -166,7 +166,7 @@ def test_recoverable_time_is_never_negative() -> None:
         (0.0, 0.2, None),
     ],
 )
-def test_side_is_told_by_intensity_over_ridge(flop_share: float, dram_share: float, side: str | None) -> None:
+def test_side_follows_from_intensity_over_ridge(flop_share: float, dram_share: float, side: str | None) -> None:
     # intensity / ridge = (F/peak) / (B/bandwidth): below 0.5 memory, above 1.5 compute
     row = bounds_of(
         {},
@@ -281,7 +281,7 @@ def test_time_on_the_fastest_tensor_paths_is_compared_with_that_on_the_ones_used
     assert tensor_path_frac(*mixed) == pytest.approx(10 / 15)
 
 
-def test_tensor_work_without_another_path_is_compared_with_nothing() -> None:
+def test_tensor_work_without_a_faster_path_is_not_compared() -> None:
     assert tensor_path_frac(("tensor_bf16", 6e12, 660e12, None)) is None
     assert tensor_path_frac(("tensor_bf16", 0.0, 660e12, 990e12), ("tensor_fp8", 5e12, 1000e12, None)) is None
     assert tensor_path_frac(("fp32", 6e12, 66e12, 99e12)) is None

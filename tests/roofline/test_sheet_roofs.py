@@ -94,12 +94,14 @@ def test_a_share_of_the_sheet_is_that_of_its_accumulator(accumulates_in: str, sh
         ("compute", "fp4", 1.4e9, None),
     ],
 )
-def test_what_nothing_can_be_above(kind: str, name: str, clock_hz: float | None, most: float | None) -> None:
+def test_bounds_that_no_measurement_can_exceed(
+    kind: str, name: str, clock_hz: float | None, most: float | None
+) -> None:
     found = most_that_is_possible(H100, kind, name, clock_hz)
     assert found == (None if most is None else pytest.approx(most))
 
 
-def test_a_rate_that_no_gpu_reaches_is_no_roof() -> None:
+def test_a_rate_that_no_gpu_reaches_is_not_a_roof() -> None:
     # what came out of an H100 whose compiler had taken the loads out of the loop: its roof is 128 * 132 * 1.98e9 = 33.5 TB/s
     broken, sound = (
         ReachedRoof("bandwidth", "shared", per_s, spread_frac=0.0, n_repeats=9, how="reads", sm_clock_hz=1.98e9)

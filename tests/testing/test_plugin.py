@@ -75,7 +75,7 @@ def test_without_a_gpu_and_a_report_the_test_is_skipped_with_what_to_do(alone: p
 
 
 @pytest.mark.long
-def test_what_fails_says_what_the_kernel_did(alone: pytest.Pytester) -> None:
+def test_a_failing_test_says_what_the_kernel_did(alone: pytest.Pytester) -> None:
     alone.makepyfile(
         test_fast="""
         import pytest

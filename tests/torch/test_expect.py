@@ -276,7 +276,7 @@ def test_cpu_and_meta_tensors_count_alike() -> None:
     assert tables[0].equals(tables[1])
 
 
-def test_modules_and_directions_are_told() -> None:
+def test_modules_and_directions_are_shown() -> None:
     with torch.device("meta"):
         network, x = Block(), torch.empty(1, T, D, requires_grad=True)
     with ncuroof.torch.expect() as expected:
@@ -361,7 +361,7 @@ def test_the_roofline_of_a_network() -> None:
         expected.roofline(["h100-sxm"])
 
 
-def test_what_is_not_known_is_said_and_kept_out() -> None:
+def test_unknown_work_is_stated_and_left_out() -> None:
     with ncuroof.torch.expect() as expected:
         torch.linalg.inv_ex(torch.ones(4, 4))
     found = expected.roofline("h100-sxm")
@@ -381,7 +381,7 @@ def test_unknown_work_is_not_zero() -> None:
     assert re.sub(" +", " ", line) == " — — linalg_inv_ex 1× — memory-bound —, 1 unknown"
 
 
-def test_what_is_known_beside_unknown_work_is_a_lower_bound() -> None:
+def test_known_work_beside_unknown_work_is_a_lower_bound() -> None:
     x = torch.ones(1024, 1024)
     with ncuroof.torch.expect() as expected:
         torch.relu(x)
@@ -401,7 +401,7 @@ def test_what_is_known_beside_unknown_work_is_a_lower_bound() -> None:
     assert "2.50 µs at least, 1.05 MFLOP at least, " in str(found)
 
 
-def test_where_nothing_is_known_no_sum_is() -> None:
+def test_without_known_work_there_is_no_sum() -> None:
     x = torch.ones(4, 4, device="meta")
     with ncuroof.torch.expect() as expected:
         x @ x
@@ -415,7 +415,7 @@ def test_where_nothing_is_known_no_sum_is() -> None:
     assert nothing.by_module(depth=1)["share_frac"].to_list() == [None]
 
 
-def test_autocast_that_meta_tensors_do_not_follow_is_told() -> None:
+def test_a_remark_says_that_meta_tensors_do_not_follow_autocast() -> None:
     x = torch.empty(64, 64, device="meta")
     with ncuroof.torch.expect() as plain:
         x @ x

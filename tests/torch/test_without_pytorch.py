@@ -10,7 +10,7 @@ import ncuroof
 from ncuroof.errors import MissingExtraError
 
 
-def test_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "ncuroof.torch.counting", raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtraError) as error:

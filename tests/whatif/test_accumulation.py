@@ -62,7 +62,7 @@ def test_a_narrower_type_goes_on_adding_up_as_before() -> None:
         assert found["duration_ns"] == pytest.approx(1e5 * factor, rel=1e-3), dtype
 
 
-def test_the_type_of_a_sheet_is_dense_and_tells_accumulation_in_fp16_alone() -> None:
+def test_a_type_of_a_sheet_is_dense_and_names_only_accumulation_in_fp16() -> None:
     rows = [
         ("tensor_fp16", "fp16", "tensor_fp16_fp16_accumulate"),
         ("tensor_fp16_sparse", "fp16", "tensor_fp16_fp16_accumulate"),

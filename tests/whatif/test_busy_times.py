@@ -59,7 +59,7 @@ SLICES = {
 }
 
 
-def test_atomics_that_collide_gain_from_the_clock_alone() -> None:
+def test_atomics_that_collide_gain_only_from_the_clock() -> None:
     # One slice of L2 is active all the time, the average one for 27 % of it; a third of the requests are reductions.
     busy = busy_of(SLICES | {"lts__cycles_active.avg": 270.0})
     assert busy["busy.l2_slice"].item() == pytest.approx(1000)

@@ -17,7 +17,7 @@ from ncuroof.whatif import (
     parse_target,
     project,
 )
-from ncuroof.whatif.changes import untold_types
+from ncuroof.whatif.changes import remarks_on_unknown_types
 from ncuroof.whatif.fusion import launches
 from tests.whatif.launches import launch, table
 
@@ -108,7 +108,7 @@ def test_vector_arithmetic_moves_between_fp64_and_fp32() -> None:
     assert change(busy, parse_change("dtype:fp32")).row(0, named=True)["busy.fp64"] == pytest.approx(9.6e4)
 
 
-def test_a_type_that_the_gpu_has_not_is_told() -> None:
+def test_a_remark_names_a_type_that_the_gpu_lacks() -> None:
     types = dict.fromkeys(("tensor_precision", "to_precision", "dominant_precision"), "tensor_bf16")
     (found,) = after("dtype:fp4", launch(tensor=0.8, **types))
     assert found["reason"] == "the data sheet of h100-sxm states no tensor_fp4 peak"
@@ -139,7 +139,7 @@ def test_only_the_kernels_that_are_named_change() -> None:
         "batch:1e999",
     ],
 )
-def test_what_is_no_change_is_refused(text: str) -> None:
+def test_a_malformed_change_is_refused(text: str) -> None:
     with pytest.raises(WhatIfError) as caught:
         parse_change(text)
     assert "bytes:0.5" in (caught.value.hint or "")
@@ -157,7 +157,7 @@ def test_cos_of_cos_in_one_kernel_moves_half_of_the_bytes() -> None:
     assert rest["duration_ns"] == pytest.approx(1e5)
 
 
-def test_what_is_fused_away_does_not_pass_through_l2_either() -> None:
+def test_bytes_removed_by_fusion_do_not_pass_through_l2() -> None:
     # L2 moves twice what DRAM does (4 GB of 2): 1 of 4 GB less on each side of the fusion
     traffic = {"dram_read_bytes": 1e9, "dram_write_bytes": 1e9, "busy.l2_as_dram": 2e5}
     fused = fuse(table(*(launch(name, dram=1.0, l2=0.8, **traffic) for name in "ab")), "a", "b")
@@ -185,10 +185,10 @@ def test_kernels_whose_type_is_guessed_or_unknown_are_named() -> None:
     named = launch("a") | {"name": "a(const float4 *)"}
     guessed = launch("b") | {"name": "triton_poi_fused_0", "dominant_precision": "fp32"}
     unknown = [launch(name) | {"name": "gather(char *)"} for name in "cdefg"]
-    is_unknown, is_guessed = untold_types(table(named, guessed, *unknown), None)
+    is_unknown, is_guessed = remarks_on_unknown_types(table(named, guessed, *unknown), None)
     assert "show the element type of c, d, e and 2 other kernels: their times stay" in is_unknown
     assert is_guessed.startswith("Names do not show the element type of b: it is taken from the arithmetic")
-    assert untold_types(table(named, guessed), r"float4") == []
+    assert remarks_on_unknown_types(table(named, guessed), r"float4") == []
 
 
 def test_a_fusion_saves_no_more_than_the_second_reads() -> None:
@@ -250,14 +250,14 @@ def test_fused_kernels_elsewhere_take_what_both_take_there() -> None:
     assert (found["duration_ns"], found["reason"]) == (None, "gtx-1660-super is not known to have tensor cores")
 
 
-def test_a_change_concerns_the_part_that_it_names() -> None:
+def test_a_change_affects_the_part_that_it_names() -> None:
     busy = fuse(table(launch("a"), launch("b", dram=0.1, sm=0.9)), "a", "b")
     (found,) = project(change(busy, parse_change("sm:0.5"), "^b"), H100, [Target()]).to_dicts()
     # b: 90 → 45 µs of the SMs at 0.9
     assert found["duration_ns"] == pytest.approx(1e5 + 5e4)
 
 
-def test_what_cannot_be_fused_is_refused() -> None:
+def test_kernels_that_cannot_be_fused_are_refused() -> None:
     busy = table(launch("a"), launch("b"), launch("b"), launch("f<1, 2>"), launch("c", device=1))
     assert parse_fusion("f<1, 2>,a", busy) == ("f<1, 2>", "a")
     for wrong, absent in (("a", "a"), ("a,nothing", "nothing"), ("nothing,a", "nothing"), ("a;b", "a;b")):

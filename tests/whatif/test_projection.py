@@ -35,7 +35,7 @@ def test_a_kernel_that_waits_is_expected_to_go_on_waiting() -> None:
     assert found["least_ns"] == pytest.approx(1e5 * 3.35 / 4.8)
 
 
-def test_another_resource_can_become_the_limit() -> None:
+def test_a_different_resource_can_become_the_limit() -> None:
     # FP32 80 µs, DRAM 70 µs. H100 to A100: FP32 * 67 / 19.5 = 274.9, DRAM * 3.35 / 2.039 = 115.0
     found = only(launch(dram=0.7, sm=0.1, fp32=0.8, verdict="compute"), A100)
     assert found["limiter"] == "fp32"
@@ -111,7 +111,7 @@ def test_an_l2_that_documents_state_limits_without_an_assumption() -> None:
         assert found["least_ns"] == pytest.approx(1e5)
 
 
-def test_operands_of_tensor_instructions_keep_up_with_those_of_another_generation() -> None:
+def test_operands_of_tensor_instructions_keep_up_in_a_different_generation() -> None:
     types = dict.fromkeys(("tensor_precision", "to_precision", "dominant_precision"), "tensor_bf16")
     product = launch(dram=0.1, sm=0.1, l1=0.95, tensor=0.9, verdict="compute", **types) | {"busy.operands": 9e4}
     found = only(product, B200)
@@ -205,7 +205,7 @@ def test_the_same_gpu_takes_the_same_time() -> None:
                 assert found[key] == pytest.approx(1e5), (target.label, key)
 
 
-def test_another_clock_slows_the_sms_and_not_dram() -> None:
+def test_a_lower_clock_slows_the_sms_and_not_dram() -> None:
     at_half = parse_target("same@990MHz")
     assert at_half.label == "same@990MHz"
     assert only(launch(dram=0.9, sm=0.1), at_half)["duration_ns"] == pytest.approx(1e5)
@@ -262,7 +262,7 @@ def test_tensor_peaks_hold_at_a_clock_of_their_own() -> None:
         ),
     ],
 )  # fmt: skip
-def test_what_cannot_be_projected_says_why(row, profiles, target, reason: str) -> None:
+def test_a_kernel_that_cannot_be_projected_says_why(row, profiles, target, reason: str) -> None:
     found = only(row, target, profiles)
     assert found["reason"] == reason
     assert (found["duration_ns"], found["least_ns"], found["limiter"]) == (None, None, None)

@@ -33,7 +33,7 @@ def test_without_a_recorded_peak_the_sheet_counts() -> None:
     assert found["duration_ns"] == pytest.approx(1e5 * 448 / 1008)
 
 
-def test_of_a_bus_that_drivers_disagree_about_the_sheet_counts() -> None:
+def test_the_data_sheet_decides_on_a_bus_that_drivers_disagree_about() -> None:
     b200 = profile_by_name("b200")  # 7.7 TB/s; 8192 bit at 3996 MHz by older drivers, 8.2 TB/s
     assert with_recorded_dram({0: b200}, {0: 8.184e12}) == {0: b200}
 
@@ -56,7 +56,7 @@ def test_the_same_card_is_the_same_whatever_its_memory(recorded: float) -> None:
 
 
 @pytest.mark.long
-def test_what_the_driver_says_counts_and_not_the_clock_of_the_moment() -> None:
+def test_the_memory_clock_of_the_driver_counts_and_not_the_measured_one() -> None:
     # 2 · 9501 MHz · 256 bit / 8 = 608.064 GB/s by the driver; counted at 9251 MHz, as GeForce cards run kernels
     kernel = {
         "device__attribute_display_name": "NVIDIA GeForce RTX 3060 Ti",

@@ -25,7 +25,7 @@ def recorded():
 
 
 @pytest.mark.parametrize(("was", "becomes"), list(itertools.permutations(TYPES, 2)))
-def test_a_product_in_another_type_takes_what_that_one_took(recorded, was: str, becomes: str) -> None:
+def test_a_product_in_a_different_type_takes_as_long_as_recorded_in_it(recorded, was: str, becomes: str) -> None:
     launches = {row["id"]: row for row in recorded.kernels.to_dicts()}
     judge = launches[TYPES[becomes]]
     assert judge["dominant_precision"] == f"tensor_{becomes}"
@@ -38,7 +38,7 @@ def test_a_product_in_another_type_takes_what_that_one_took(recorded, was: str, 
     assert found["duration_ns"] == pytest.approx(judge["duration_ns"], rel=TOLERANCE)
 
 
-def test_a_product_goes_to_another_generation_with_its_tensor_cores(recorded) -> None:
+def test_a_product_scales_with_the_tensor_cores_of_a_different_generation(recorded) -> None:
     # BF16: 1.389 ms with the tensor pipe busy for 93.5 %. At as large a share of the B200's 2250 TFLOP/s, of the H100's 989 before,
     # it takes 0.611 ms; by shared memory alone, which wgmma reads as long as the pipe is busy, it would be 1.25.
     (found,) = recorded.whatif("b200").filter(id=TYPES["bf16"]).to_dicts()
@@ -83,13 +83,13 @@ def test_the_documentation_says_how_near_projections_between_two_recorded_gpus_c
     assert "\n".join(table(to, back)) in PAGE.read_text(encoding="utf-8")
 
 
-def test_what_dram_bounds_takes_on_the_other_gpu_what_the_range_says(both_ways) -> None:
+def test_a_dram_bound_kernel_takes_a_time_within_the_projected_range(both_ways) -> None:
     # With all that L2 does as its need, growing with its slices, 7 of 47 and 21 of 40 were inside.
     for each, least in zip(both_ways, (44, 38), strict=True):
         assert sum(pair.is_inside for pair in each if pair.here.kind == "DRAM") >= least
 
 
-def test_a_copy_on_another_gpu_is_as_much_faster_as_its_dram(both_ways) -> None:
+def test_a_copy_on_a_different_gpu_is_as_much_faster_as_its_dram(both_ways) -> None:
     (copy,) = (
         pair for pair in both_ways[0] if pair.here.name.startswith("void copy_values<float>") and pair.took_ns < 5e5
     )
@@ -97,7 +97,7 @@ def test_a_copy_on_another_gpu_is_as_much_faster_as_its_dram(both_ways) -> None:
     assert copy.here.there_ns[0] == pytest.approx(copy.took_ns, rel=0.01)
 
 
-def test_a_copy_takes_as_long_at_another_sm_clock() -> None:
+def test_a_copy_takes_as_long_at_a_different_sm_clock() -> None:
     # On an H200 L2 keeps its clock, and DRAM of course: the SMs wait for it at 1.6 GHz as at 1.98.
     run = ncuroof.read(FOLDER.parent / "h200" / "copy_4-to-l2_thrashing.full.ncu-repz").analyse()
     ids = run.kernels.filter(short_name="copy_values")["id"]

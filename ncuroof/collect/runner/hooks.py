@@ -1,4 +1,4 @@
-"""Hooks for the import of a module and the initialisation of CUDA, so that neither happens before the script asks for it.
+"""Hooks for the import of a module and the initialisation of CUDA, so that neither happens before the script does it.
 
 `runner.py` loads this file from its own folder, because ncuroof need not be installed in the Python that has PyTorch.
 """
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _CUDA_CALLS_LATER = "_lazy_call"
-"""Function of torch.cuda that calls another one when CUDA has been initialised, at once if it has been."""
+"""Function of torch.cuda that calls a given function when CUDA has been initialised, or at once if it has been."""
 
 
 class _AfterImport:
-    """A finder on sys.meta_path that leaves finding modules to the others, and calls functions once a module has been executed."""
+    """A finder on sys.meta_path that delegates to the other finders, and calls functions once a module has been executed."""
 
     def __init__(self) -> None:
         self._calls: dict[str, list[Callable[[Any], object]]] = {}
@@ -76,7 +76,7 @@ def when_cuda_begins(call: Callable[[], object]) -> None:
 
     def with_torch(torch: Any) -> None:
         cuda, backends = getattr(torch, "cuda", None), getattr(torch, "backends", None)
-        if cuda is None or backends is None:  # another module named torch
+        if cuda is None or backends is None:  # a different module named torch
             return
         call_later = getattr(cuda, _CUDA_CALLS_LATER, None)
         if backends.cuda.is_built() and call_later is not None:

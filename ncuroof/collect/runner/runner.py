@@ -1,11 +1,11 @@
-"""Runs an unchanged PyTorch script and profiles some of its steps; needs only the standard library and the user's PyTorch.
+"""Run an unchanged PyTorch script and profile some of its steps, with only the standard library and the user's PyTorch.
 
     python runner.py [OPTIONS] -- SCRIPT|-m MODULE [ARGS]
 
 --step N[:M] puts these steps between cudaProfilerStart and cudaProfilerStop, for `ncu --profile-from-start off`. --of says what a
 step is, and --stop-after ends the script after the last one. --annotate opens NVTX ranges. With --count FILE, PyTorch's profiler
-takes ncu's place and writes its trace; with --operators the trace also holds what the host does. --status FILE keeps a journal of
-what happened, a JSON object per line.
+is used instead of ncu, and writes its trace; with --operators the trace also has the operators of the host. --status FILE keeps a
+journal of what happened, a JSON object per line.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from ncuroof.collect.runner.steps import Window
     from ncuroof.collect.runner.tools import Journal, Tool
 
-HERE = os.path.abspath(__file__)  # noqa: PTH100  it starts other people's programs: as few imports as possible
+HERE = os.path.abspath(__file__)  # noqa: PTH100  it starts programs of users: as few imports as possible
 
 
 def run_script(path: str, *, step_name: str | None, window: Window, steps: Any) -> None:
-    """Run a script as `python path` does; return after it has ended.
+    """Run a script as `python path` does, and return when it has ended.
 
     Args:
-        path: of the script.
+        path: path of the script.
         step_name: function of the script whose calls are steps, or None.
         window: counts the steps.
         steps: the module `steps`.
@@ -64,11 +64,11 @@ def run_script(path: str, *, step_name: str | None, window: Window, steps: Any) 
         sys.modules["__main__"] = module
         exec(code, module.__dict__)  # noqa: S102  the user's own script
     except Exception:
-        _tell_without_us()
+        _print_exception()
         sys.exit(1)
 
 
-def _tell_without_us() -> None:
+def _print_exception() -> None:
     """Print the current exception as the interpreter does, without this file's frames at the top of the traceback."""
     kind, error, trace = sys.exc_info()
     while trace is not None and trace.tb_next is not None and trace.tb_frame.f_code.co_filename == __file__:

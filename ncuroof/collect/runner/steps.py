@@ -1,4 +1,4 @@
-"""Counts the steps of a PyTorch script, and starts and stops the tools around the wanted ones.
+"""Count the steps of a PyTorch script, and start and stop the tools around the wanted steps.
 
 `runner.py` loads this file from its own folder, because ncuroof need not be installed in the Python that has PyTorch.
 """
@@ -27,7 +27,7 @@ _IS_GENERATOR, _IS_COROUTINE, _IS_ASYNC_GENERATOR = 0x20, 0x80, 0x200
 """Flags of a code object (inspect.CO_GENERATOR and so on)."""
 
 _MOST_BETWEEN = 5
-"""Steps that another optimizer may make between two of the leader's: n_critic of WGAN (arXiv:1701.07875), WGAN-GP (1704.00028)."""
+"""Steps that another optimizer may make between two of the leader: n_critic of WGAN (arXiv:1701.07875), WGAN-GP (1704.00028)."""
 
 _STEPS_FRAME = "wrapper"
 """Function inside torch.optim.Optimizer.profile_hook_step that calls the step and then the hooks."""
@@ -88,7 +88,7 @@ class Window:
             self._begins_without_torch()
 
     def close(self) -> None:
-        """Close the window if it is open; at the script's end it is if there were fewer steps than wanted."""
+        """Close the window if it is open. It is still open at the script's end if there were fewer steps than wanted."""
         if self._is_open and os.getpid() == self._process:
             self._is_open = False
             while self._at_work:
@@ -122,7 +122,7 @@ class Window:
 
 
 def count_steps(of: str, window: Window, after_import: AfterImport) -> str | None:
-    """Start counting what `of` calls a step; return its name if that is a function of the script, which the caller decorates."""
+    """Start counting the steps that `of` names. If it is a function of the script, return its name: the caller decorates it."""
     if of == "optimizer":
         after_import("torch.optim.optimizer", lambda module: _count_optimizer_steps(window, module))
     elif of == "dataloader":
@@ -188,18 +188,18 @@ def _count_batches(window: Window, module: Any) -> None:
 
 
 def _count_calls(window: Window, module: Any, name: str) -> None:
-    """Count each call of a module's function as a step; the name may lie within a class."""
+    """Count each call of a module's function, perhaps in a class, as a step."""
     *path, last = name.split(".")
     full_name = f"{module.__name__}:{name}"
     try:
         owner = functools.reduce(getattr, path, module)
-        setattr(owner, last, counted(window, full_name)(_as_written(owner, last)))
+        setattr(owner, last, counted(window, full_name)(_unbound_attribute(owner, last)))
     except (AttributeError, TypeError) as error:
         window.refuse(f"calls of {full_name} cannot be counted: {error}")
 
 
-def _as_written(owner: Any, name: str) -> Any:
-    """Return an attribute as the class defines it, not bound, so that a static method stays one."""
+def _unbound_attribute(owner: Any, name: str) -> Any:
+    """Return an attribute as the class defines it, not bound, so that a static method stays a static method."""
     for each in owner.__mro__ if isinstance(owner, type) else ():
         if name in each.__dict__:
             return each.__dict__[name]
@@ -264,7 +264,7 @@ def _exhaust(window: Window, function: Function) -> Function:
 
 
 class _Callable:
-    """Wraps a callable object that is not a function, such as those of compilers and click, and counts its calls, nothing else."""
+    """Wraps a callable object that is not a function, such as those of compilers and click, only to count its calls."""
 
     def __init__(self, window: Window, whole: Any) -> None:
         self._ncuroof_window, self._ncuroof_whole = window, whole
@@ -293,7 +293,7 @@ _CALLS = {0: _call, _IS_COROUTINE: _call_and_wait, _IS_GENERATOR: _exhaust}
 class Decorate(ast.NodeTransformer):
     """Decorates the step function in the script's syntax tree, without changing line numbers.
 
-    The new decorator is the outermost one: a compiler among the others would trace the counting, and run it only once.
+    The new decorator is the outermost one, because a compiler among the others would trace the counting and run it only once.
 
     Attributes:
         is_found: the script has the function.

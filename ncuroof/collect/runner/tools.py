@@ -26,7 +26,7 @@ _LOCAL_RANKS = ("LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "
 
 
 class Journal:
-    """A file that tells ncuroof what happened in this process: one JSON object per line, in order."""
+    """A journal of what happened in this process, for ncuroof: one JSON object per line, in order."""
 
     def __init__(self, path: str | None) -> None:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644) if path else -1
@@ -74,7 +74,7 @@ class CudaProfiler(Tool):
 
 
 def _own_device(torch: Any) -> int:
-    """Return the GPU that a rank usually takes, before CUDA is initialised; -1, which changes nothing, after that or if unknown."""
+    """Return the GPU that a rank usually uses; -1, which has no effect, if unknown or once CUDA is initialised."""
     named = next((os.environ[name] for name in _LOCAL_RANKS if os.environ.get(name, "").isdigit()), "-1")
     return -1 if torch.cuda.is_initialized() or int(named) >= torch.cuda.device_count() else int(named)
 
@@ -155,7 +155,7 @@ class Counting(Tool):
         self._ends: deque[Any] = deque(maxlen=_N_EARLIER_STEPS + 1)
 
     def start(self) -> None:
-        """Start counting, on the main thread only: the profiler's state belongs to the thread that starts it, and ends with it."""
+        """Start counting, but only on the main thread: the profiler belongs to the thread that starts it, and ends with it."""
         torch = sys.modules.get("torch")
         if torch is None:
             return
@@ -209,7 +209,7 @@ class Counting(Tool):
 
 
 class BatchClock:
-    """Sums how long the process waits for batches of its DataLoaders, in ns; None where PyTorch lacks the iterator class."""
+    """Sums how long the process waits for batches of its DataLoaders, in ns; None if PyTorch lacks the iterator class."""
 
     def __init__(self) -> None:
         self.waited_ns: int | None = None
@@ -243,8 +243,8 @@ class BatchClock:
 class Annotations(Tool):
     """NVTX ranges for modules, named by their path in the model, and for operators (PyTorch's own), both with input shapes.
 
-    PyTorch's own are never switched off: the last step ends within open ranges (`Optimizer.step` is one), and PyTorch 2.11 prints
-    an internal assertion and a page of stack frames for each range that closes after `emit_nvtx` has ended.
+    PyTorch's own ranges are never switched off: the last step ends within open ranges (`Optimizer.step` is one), and PyTorch 2.11
+    prints an internal assertion and a page of stack frames for each range that closes after `emit_nvtx` has ended.
     """
 
     def __init__(self, script_profilers: ScriptProfilers) -> None:

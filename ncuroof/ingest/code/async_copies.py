@@ -57,14 +57,14 @@ class _Copies:
         self._after = successors(self._words, compute_capability)
         opcodes = [low & sass.OPCODE if low >> 12 & 15 != sass.NEVER else None for low, _ in self._words]
         self._opcodes = set(opcodes)
-        self._copies = _where(opcodes, sass.ASYNC_COPY)
+        self._copies = _numbers_of(opcodes, sass.ASYNC_COPY)
         self._waits = {
-            each for each in _where(opcodes, sass.WAIT_FOR_COPIES) if sass.is_wait_for_copies(self._low(each))
+            each for each in _numbers_of(opcodes, sass.WAIT_FOR_COPIES) if sass.is_wait_for_copies(self._low_word(each))
         }
-        self._barriers = _where(opcodes, sass.BARRIER)
-        self._computing = _where(opcodes, *_COMPUTING)
-        self._work = self._computing | _where(opcodes, *sass.SHARED_LOADS)
-        self._hiding = _where(opcodes, *_HIDING)
+        self._barriers = _numbers_of(opcodes, sass.BARRIER)
+        self._computing = _numbers_of(opcodes, *_COMPUTING)
+        self._work = self._computing | _numbers_of(opcodes, *sass.SHARED_LOADS)
+        self._hiding = _numbers_of(opcodes, *_HIDING)
 
     def n_serial(self) -> int | None:
         """Return `serial_copies`."""
@@ -73,17 +73,17 @@ class _Copies:
         if self._opcodes & {*sass.MBARRIER, *_JUMPS}:
             return None
         computing = [loop for loop in loops(self._after, range(len(self._words))) if loop & self._computing]
-        found = [self._of_loop(loop) for loop in computing if loop & self._copies]
+        found = [self._n_serial_in_loop(loop) for loop in computing if loop & self._copies]
         if 0 in found:
             return 0
         # A loop with barriers that does not copy may be that of other warps, which compute meanwhile.
         has_others = any(loop & self._barriers and not loop & self._copies for loop in computing)
         return None if None in found or (found and has_others) else sum(filter(None, found))
 
-    def _of_loop(self, loop: frozenset[int]) -> int | None:
+    def _n_serial_in_loop(self, loop: frozenset[int]) -> int | None:
         """Return the number of copies in a loop that copies and computes if all are awaited at once, else 0; None if not clear."""
         waits = loop & self._waits
-        if not waits or any(sass.n_groups_left(self._low(each)) for each in waits):
+        if not waits or any(sass.n_groups_left(self._low_word(each)) for each in waits):
             return 0
         copies = loop & self._copies
         in_flight = reached(copies, self._after, lambda each: each in waits or each not in loop)
@@ -94,10 +94,10 @@ class _Copies:
         takes_turns = any(each & self._computing and each & self._barriers for each in around)
         return None if takes_turns or loop & self._hiding else len(copies)
 
-    def _low(self, number: int) -> int:
+    def _low_word(self, number: int) -> int:
         return self._words[number][0]
 
 
-def _where(opcodes: list[int | None], *wanted: int) -> set[int]:
+def _numbers_of(opcodes: list[int | None], *wanted: int) -> set[int]:
     """Return the numbers of the instructions with one of these opcodes."""
     return {number for number, opcode in enumerate(opcodes) if opcode in wanted}

@@ -54,7 +54,7 @@ def successors(words: Sequence[tuple[int, int]], compute_capability: int) -> lis
 
 
 def loops(after: Sequence[Sequence[int]], within: Collection[int]) -> Iterator[frozenset[int]]:
-    """Yield the outermost loops among the instructions `within`: sets of which each can lead to each other one.
+    """Yield the outermost loops among the instructions `within`: sets of instructions that can all reach one another.
 
     Args:
         after: as returned by `successors`.
@@ -69,12 +69,12 @@ def loops(after: Sequence[Sequence[int]], within: Collection[int]) -> Iterator[f
                 before[each].append(number)
     left = set(within)
 
-    def is_of_another(each: int) -> bool:
+    def is_in_earlier_loop(each: int) -> bool:
         return each not in left
 
     for number in reversed(_by_completion(after, before)):
         if number in left:
-            loop = reached([number], before, is_of_another)
+            loop = reached([number], before, is_in_earlier_loop)
             left -= loop
             if len(loop) > 1 or number in after[number]:
                 yield frozenset(loop)
@@ -83,7 +83,7 @@ def loops(after: Sequence[Sequence[int]], within: Collection[int]) -> Iterator[f
 def reached(
     starts: Iterable[int], after: Mapping[int, Sequence[int]] | Sequence[Sequence[int]], is_end: Callable[[int], bool]
 ) -> set[int]:
-    """Return the instructions that paths from the starts pass, these included, up to but without those at which a path ends."""
+    """Return the instructions on all paths from the starts, starts included, without those at which a path ends."""
     ahead = [each for each in starts if not is_end(each)]
     found = set(ahead)
     while ahead:

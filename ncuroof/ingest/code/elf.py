@@ -70,7 +70,7 @@ class Image:
 
     def content(self, name: bytes) -> bytes:
         """Return the content of the first section with this (truncated) name; empty if there is none."""
-        return next((self._of(section) for section in self.sections if section.name == name), b"")
+        return next((self._bytes_of(section) for section in self.sections if section.name == name), b"")
 
     def named(self, name: bytes) -> Section | None:
         """Return the first section with this full name, however long, or None."""
@@ -87,7 +87,7 @@ class Image:
     def code(self, function: bytes) -> bytes:
         """Return the machine code of a function; empty if there is none."""
         section = self.function(function)
-        return b"" if section is None else self._of(section)
+        return b"" if section is None else self._bytes_of(section)
 
     def relocated(self, function: bytes) -> set[int]:
         """Return the offsets in a function's machine code that hold an address which the linker or the loader fills in."""
@@ -96,7 +96,7 @@ class Image:
             where
             for prefix, layout in _ENTRY_BY_NAME.items()
             if (section := self.named(prefix + name)) is not None
-            for where, *_ in layout.iter_unpack(_whole(self._of(section), layout.size))
+            for where, *_ in layout.iter_unpack(_whole(self._bytes_of(section), layout.size))
         }
 
     def relocations(self, name: bytes) -> Iterator[tuple[int, int, int]]:
@@ -114,7 +114,7 @@ class Image:
                     _, _, _, section, value, _ = _SYMBOL.unpack_from(symbols, symbol)
                     yield where, section, value + sum(addend)
 
-    def _of(self, section: Section) -> bytes:
+    def _bytes_of(self, section: Section) -> bytes:
         return self._content[section.start : section.start + section.length]
 
     def _name(self, start: int) -> bytes:
@@ -123,7 +123,7 @@ class Image:
 
 
 def _whole(content: bytes, size: int) -> bytes:
-    """Return the content without what is cut at its end, of entries of `size` bytes."""
+    """Return the content without an incomplete entry at its end; entries have `size` bytes."""
     return content[: len(content) // size * size]
 
 

@@ -79,7 +79,7 @@ def read_instructions(
     selection: CounterSelection,
     rows: Iterable[int],
 ) -> pl.DataFrame:
-    """Return RAW_INSTRUCTIONS with a column for each counter that any kernel has by instruction, null where it has no value.
+    """Return RAW_INSTRUCTIONS with a column for each counter that any kernel has by instruction, null if it has no value.
 
     Args:
         content: the report's bytes.

@@ -1,10 +1,10 @@
 """Maps instructions to source lines: decodes the DWARF line table in a kernel's machine code.
 
 nvcc writes one for -lineinfo and -G; Triton and Julia usually do by default. The files themselves are in a report that was recorded
-with --import-source. Files are called without their folders, but those of Julia's own packages with the package: Julia inlines
+with --import-source. Files are named without their folders, except that Julia's own packages precede the name: Julia inlines
 nearly all of Base into a kernel, and its line tables name no callers (JuliaGPU/CUDA.jl, issue 1115), so that `+` in int.jl has much
-of a kernel's samples. Files of Base have no folder but "." (issue 2460), those of an installed package have packages/NAME/SLUG/src
-in theirs (Pkg's documentation, "Glossary": depot), those of one in development NAME/src.
+of a kernel's samples. Files of Base have only the folder "." (issue 2460), those of an installed package have
+packages/NAME/SLUG/src in theirs (Pkg's documentation, "Glossary": depot), those of one in development NAME/src.
 
 Source: DWARF Debugging Information Format 2 and 4, 6.2 "Line Number Information". An extended opcode of ptxas, 0x90, gives the row
 of the call at which the following rows were inlined, and the function. Nsight Compute Customization Guide, "Report File Format":
@@ -44,7 +44,7 @@ _SET_FIRST_ADDRESS = bytes([0, 9, _SET_ADDRESS])
 _SUFFIX = ".jl"
 _BASE, _FOLDERS_OF_BASE = "Base", ("", ".")
 _NAMES = "(CUDA|CUDACore|CUDAnative|GPUArrays|GPUCompiler|KernelAbstractions|LLVM)"
-"""The packages of JuliaGPU that have what kernels call: nobody changes them to make a kernel faster."""
+"""Packages of JuliaGPU whose functions kernels call. Nobody changes them to make a kernel faster."""
 
 _PACKAGE = re.compile(
     rf"[/\\](?:packages[/\\]{_NAMES}[/\\][0-9A-Za-z]{{4,5}}[/\\]src|{_NAMES}(?:\.jl)?[/\\]src[/\\](?:device|host|interop))(?:[/\\]|$)"
@@ -57,7 +57,7 @@ class Place(NamedTuple):
     """The source position of an instruction.
 
     Attributes:
-        file: name of the file, without its folder, but of Julia's own packages with the package.
+        file: name of the file without its folder; for Julia's own packages, with the package.
         line: line number, from 1.
         callers: file and line of the calls through which the line was inlined, innermost first; empty if it was not inlined.
     """
@@ -267,7 +267,7 @@ class _Unit:
                 self._number()
 
     def _file_names(self, packages: Sequence[str]) -> Iterator[str]:
-        """Yield the names of the files; `packages` are those of the folders by number, of which 0 is where the compiler ran."""
+        """Yield the names of the files; `packages` has the package of each folder, of which number 0 is where the compiler ran."""
         while path := c_text(self._text()):
             folder = self._number()
             for _ in range(2):  # modification time, size
@@ -304,10 +304,10 @@ class _Unit:
 
 
 def source_name(path: str, package: str = "") -> str:
-    """Return the name of a file without its folder, on one line; behind its package if it is one of Julia's own: "Base/int.jl".
+    """Return the name of a file without its folder, on one line; with the package if it is one of Julia's own: "Base/int.jl".
 
     Args:
-        path: of any operating system.
+        path: a path of any operating system.
         package: `julia_package` of the folder that a path without folder is in.
     """
     start = max(path.rfind("/"), path.rfind("\\")) + 1
@@ -317,7 +317,7 @@ def source_name(path: str, package: str = "") -> str:
 
 
 def julia_package(folder: str) -> str:
-    """Return which of Julia's own packages the .jl files in a folder belong to; empty if to none."""
+    """Return the package of Julia that the .jl files in a folder belong to; empty if they belong to none of Julia's own."""
     if folder.rstrip("/\\") in _FOLDERS_OF_BASE:
         return _BASE
     found = _PACKAGE.search(folder)

@@ -26,7 +26,7 @@ REGISTERS_OF_VARIABLES = b".nv_debug_info_reg_sass"
 
 
 _VERSION = re.compile(rb"release \d{1,4}\.\d{1,4}, V(\d{1,4}(?:\.\d{1,6}){1,3})")
-"""In the note of an image that names its tools: "Cuda compilation tools, release 13.0, V13.0.88"."""
+"""Version in the note of an image that names its tools: "Cuda compilation tools, release 13.0, V13.0.88"."""
 
 
 @dataclass(eq=False)
@@ -44,7 +44,7 @@ class CodeModule:
     files: list[bytes] = field(default_factory=list)
 
     def add(self, source: Any) -> None:
-        """Add what another `Source` message says about the module: the first one has the image, each has load addresses."""
+        """Add a `Source` message about the module: the first message has the image, each has load addresses."""
         self.code = self.code or source.code
         self.files += [source.files] if source.files else []
         self.address_by_function |= {each.name: each.address for each in source.loaded.functions if each.address}
@@ -131,7 +131,7 @@ def debug_builds(content: Content, framing: Framing, modules: Mapping[int, CodeM
 
 
 def compiler_version(image: Image) -> str | None:
-    """Return the version of ptxas that compiled an image, such as "13.0.88"; None where it does not say: ptxas 13 and later do."""
+    """Return the version of ptxas that compiled an image, such as "13.0.88"; None if the image lacks it, as before ptxas 13."""
     found = _VERSION.search(image.content(b".note.nv.tkinfo"))
     return None if found is None else found[1].decode("ascii")
 

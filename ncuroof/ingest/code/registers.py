@@ -28,7 +28,7 @@ _OF_FIRST = (0x189,)
 """SHFL: its first operand is the value."""
 
 _OF_SECOND = (0x002, 0x013, 0x045, 0x100, 0x101, 0x105, 0x106, 0x109, 0x111, 0x112)
-"""MOV, IABS, I2FP, FLO, BREV, F2I, I2F, POPC and, of 64 bits, F2I and I2F: they have one operand, where others have the second."""
+"""MOV, IABS, I2FP, FLO, BREV, F2I, I2F, POPC, and F2I and I2F with 64 bits: their only operand is encoded as a second one."""
 
 _OF_TWO = (0x007, 0x017, 0x01A, 0x01B, 0x036)
 """SEL, IMNMX, SGXT, BMSK and VIADD."""
@@ -43,7 +43,7 @@ _OTHER_RESULTS = (
     0x003, 0x005, 0x006, 0x008, 0x009, 0x020, 0x021, 0x023, 0x028, 0x029, 0x02B, 0x030, 0x031, 0x032, 0x035, 0x037, 0x039, 0x03A,
     0x03B, 0x03C, 0x03E, 0x108, 0x110, 0x113, 0x119, 0x11C, 0x14E, 0x155, 0x182, 0x183, 0x184, 0x18C, 0x18D, 0x1AA,
 )  # fmt: skip
-"""Further instructions that write a register. What these read is not followed: an address read from shared or local memory, say."""
+"""Further instructions that write a register. What they read is not followed, such as an address in shared or local memory."""
 
 _ARITHMETIC = frozenset((*_OF_FIRST, *_OF_SECOND, *_OF_TWO, *_OF_THREE))
 _WRITERS = _ARITHMETIC | frozenset((*_LOADS, *_OTHER_RESULTS))
@@ -52,7 +52,7 @@ _WRITERS = _ARITHMETIC | frozenset((*_LOADS, *_OTHER_RESULTS))
 def loads_of_address(
     words: Sequence[tuple[int, int]], before: Sequence[Sequence[int]], number: int, steps: Iterator[object]
 ) -> list[int]:
-    """Return the numbers of the loads from whose results the address of a load is computed, nearest first; empty if none is known.
+    """Return the loads, by number, from whose results the address of a load is computed, nearest first; empty if unknown.
 
     In a loop this may be the load itself, in the iteration before. Addresses that pass through uniform registers or memory are not
     followed further.
@@ -101,7 +101,7 @@ def _results(low: int, high: int) -> range:
 
 
 def _operands(low: int, high: int) -> list[int]:
-    """Return the registers that an instruction of `_ARITHMETIC` reads; nothing of others."""
+    """Return the registers that an instruction of `_ARITHMETIC` reads; empty for any other instruction."""
     opcode, form, last = low & sass.OPCODE, low >> 9 & 7, high & 255
     found = [low >> 24 & 255] if opcode in (*_OF_FIRST, *_OF_TWO, *_OF_THREE) else []
     if form == _REGISTERS and opcode in (*_OF_SECOND, *_OF_TWO, *_OF_THREE):

@@ -49,7 +49,7 @@ CALL, CALL_NEARBY = 0x144, 0x944
 """Opcode of CALL.REL, and its full opcode with a constant offset, which stays within the section."""
 
 CONTROL = range(0x140, 0x160)
-"""Branches, calls, returns and what brings threads together behind them."""
+"""Branches, calls, returns, and instructions that reconverge threads."""
 WITHIN_FUNCTION = (
     0x141,
     0x142,
@@ -66,7 +66,7 @@ WITHIN_FUNCTION = (
     0x15C,
     0x15D,
 )
-"""BSYNC, BREAK, BSSY, YIELD, BRA, WARPSYNC, BRX, EXIT, LEPC, RET, BMOV (two), BPT and NANOSLEEP: they go to no other function."""
+"""BSYNC, BREAK, BSSY, YIELD, BRA, WARPSYNC, BRX, EXIT, LEPC, RET, BMOV (two), BPT and NANOSLEEP: they stay in the function."""
 
 # Special registers: S2R and S2UR; CS2R and similar, which read clocks; the numbers of the registers.
 SPECIAL_REGISTER_READS, CLOCK_READS = (0x119, 0x1C3), (0x005, 0x0CB)
@@ -88,7 +88,7 @@ SHARED_ATOMICS = (0x18C, 0x18D)
 OTHER_ATOMICS = (*SHARED_ATOMICS, 0x18E, 0x1A6)
 """ATOMS, RED and REDG."""
 GLOBAL_ATOMICS = (0x18E, 0x1A3, 0x1A6, 0x1A8, 0x1A9)
-"""RED, ATOMG of floating-point numbers, REDG, ATOMG: atomics that reach global memory alone."""
+"""RED, ATOMG of floating-point numbers, REDG, ATOMG: atomics that access only global memory."""
 LOCAL_ACCESSES, SHARED_LOADS = (0x183, 0x187), (0x03B, 0x184)
 """LDL and STL; LDSM and LDS."""
 ASYNC_COPY, WAIT_FOR_COPIES = 0x1AE, 0x11A
@@ -125,7 +125,7 @@ def is_wait_for_copies(low: int) -> bool:
 
 
 def n_groups_left(low: int) -> int:
-    """Return how many groups of copies may still be on their way when a DEPBAR, by its low 64 bits, lets a warp go on."""
+    """Return how many groups of copies may still be in flight when a DEPBAR, by its low 64 bits, lets a warp continue."""
     return low >> 38 & 63
 
 

@@ -69,12 +69,15 @@ class Scoreboards:
         """
         if not 0 <= number < len(self._words) or self._opcode(number) == sass.WARP_GROUP:
             return []
-        return [found for _, found in sorted(self._search(number, self._is(sass.BARRIER), self._is(sass.BARRIER)))]
+        return [
+            found
+            for _, found in sorted(self._search(number, self._has_opcode(sass.BARRIER), self._has_opcode(sass.BARRIER)))
+        ]
 
     def loads_in_flight(self, number: int) -> int:
         """Return how many loads are in flight while an instruction waits for one: issued before it and not yet waited for.
 
-        If several paths lead to it, the one with the fewest counts; 0 if it waits for something else or that is not known.
+        If several paths lead to it, the path with the fewest loads counts. 0 if it waits for something else, or if that is unknown.
         """
         if not any(self._opcode(each) in sass.LOADS for each in self.awaited_by(number)):
             return 0
@@ -83,7 +86,7 @@ class Scoreboards:
     def addressed_by(self, number: int) -> list[int]:
         """Return the numbers of the loads from whose results the address of a load is computed, nearest first; empty if not known.
 
-        For a load in a loop, these are loads of that loop: the others are made once, and cost little.
+        For a load in a loop, only loads of the loop are returned: loads before it run once and cost little.
         """
         if not 0 <= number < len(self._words):
             return []
@@ -136,7 +139,9 @@ class Scoreboards:
             if mask >> board & 1:
                 yield from self._search(number, self._counts(board), self._waits_on(board))
         if not mask and number and self._opcode(number - 1) == sass.WAIT_FOR_COPIES:
-            yield from self._search(number - 1, self._is(sass.ASYNC_COPY), self._is(sass.WAIT_FOR_COPIES))
+            yield from self._search(
+                number - 1, self._has_opcode(sass.ASYNC_COPY), self._has_opcode(sass.WAIT_FOR_COPIES)
+            )
 
     def _can_precede(self, number: int, other: int) -> bool:
         """Return whether an instruction can be executed before another one."""
@@ -182,7 +187,7 @@ class Scoreboards:
         """Return the wait mask of an instruction: bit n is set if it waits for scoreboard n."""
         return self._words[number][1] >> 52 & 63
 
-    def _is(self, opcode: int) -> Callable[[int], bool]:
+    def _has_opcode(self, opcode: int) -> Callable[[int], bool]:
         return lambda number: self._opcode(number) == opcode
 
     def _waits_on(self, board: int) -> Callable[[int], bool]:

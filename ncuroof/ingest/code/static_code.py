@@ -1,14 +1,14 @@
-"""What each kernel's machine code says without counters: indices that it never reads, arithmetic, uses of memory.
+"""Analyse machine code without counters: thread indices that a kernel never reads, its arithmetic, its use of memory.
 
 Narrow loads: a thread that works on consecutive elements loads them one by one unless their type or a vector type says that they
 are aligned. The compiler then emits loads with the same address register at offsets that follow each other. Source: width, address
 register and offset of LD and LDG: 1 169 loads in recorded code for compute capability 7.5 to 9.0, compared with its SASS.
 
 Shared memory that is filled and never read: a compiler cannot remove such stores as it does others, because all threads of the
-block see them. Where what a kernel computes from a tile reaches no result, the tile is still filled, and no instruction is left
-that reads it. Source: CUDA Binary Utilities, "Instruction Set Reference", of the instruction sets from Volta to Hopper: what reads
-shared memory. Opcodes: what nvcc 13.0 makes for 7.5 to 9.0a of PTX that reads or writes shared memory, and 2 282 recorded launches
-on 7.5 to 9.0, both compared with their SASS.
+block see them. If nothing that a kernel computes from a tile reaches a result, the tile is still filled, but no instruction reads
+it any more. Source: CUDA Binary Utilities, "Instruction Set Reference" from Volta to Hopper, for the instructions that read shared
+memory. Opcodes: code that nvcc 13.0 generates for 7.5 to 9.0a from PTX that reads or writes shared memory, and 2 282 recorded
+launches on 7.5 to 9.0, both compared with their SASS.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _KINDS = {
     **dict.fromkeys(sass.CONVERSIONS, "conversion"),
 }
 _UNKNOWN = "beyond_integers"
-"""Instructions that are not known to be without floating-point arithmetic: it, tensor instructions, atomics, calls."""
+"""Instructions that do floating-point arithmetic, or may: tensor instructions, atomics, calls."""
 
 OPERATIONS = (*dict.fromkeys(_KINDS.values()), *sass.MUFU_FUNCTIONS.values(), _UNKNOWN)
 
@@ -62,13 +62,13 @@ _WITHOUT_FLOATS = {
 }
 
 _NEWEST_KNOWN = sass.HOPPER
-"""Later instruction sets read shared memory in ways that are not known here: tcgen05, for one."""
+"""Later instruction sets read shared memory in ways that this module does not know, such as tcgen05."""
 
 _STORES = (sass.SHARED_STORE, sass.MATRIX_STORE, sass.ASYNC_COPY)
 _READS = (*sass.SHARED_LOADS, *sass.SHARED_ATOMICS)
 
 _FROM_MEMORY_ON = 0x180
-"""Opcodes below belong to arithmetic, control flow and textures; of these, LDSM alone reads shared memory."""
+"""Lower opcodes belong to arithmetic, control flow and textures; among these, only LDSM reads shared memory."""
 
 _OF_OTHER_MEMORY = (
     *(opcode for opcode in (*sass.LOADS, *sass.STORES) if opcode != sass.GENERIC_LOAD),
@@ -93,7 +93,7 @@ BY_LANE = "by_lane"
 """Marker that accompanies the extents if the code exchanges values within warps: its threads can then differ without an index."""
 
 _OTHERWISE_DIFFERENT = (sass.ELECT, *sass.ATOMICS_WITH_RESULT, *sass.OTHER_ATOMICS, sass.CALL_ABSOLUTE)
-"""Instructions whose result or effect differs by thread, and calls of functions that are not searched."""
+"""Instructions whose result or effect differs by thread, and calls of functions that are not analysed."""
 
 _TELLING = re.compile(
     b"["
@@ -117,12 +117,12 @@ _ADDRESS_BITS = ((1 << 82) - 1) ^ ((1 << 32) - 1)
 
 @dataclass(frozen=True, slots=True)
 class CodeIdentity:
-    """By what the code of a function is recognised.
+    """What identifies the code of a function.
 
     Attributes:
-        sha256: of its instructions, in hexadecimal; without addresses that linker and loader fill in, and what only fills up.
-        n_instructions: how many these are.
-        is_whole: whether it calls nothing outside, so that equal code computes the same.
+        sha256: hash of its instructions, in hexadecimal, without padding and without addresses that linker and loader fill in.
+        n_instructions: number of these instructions.
+        is_whole: whether it calls no function outside of this code, so that equal code computes the same.
     """
 
     sha256: str
@@ -131,7 +131,7 @@ class CodeIdentity:
 
 
 def identity_of(code: bytes, compute_capability: int, relocated: Collection[int]) -> CodeIdentity | None:
-    """Return by what a function's code is recognised; None if its code is not known.
+    """Return what identifies a function's code; None if the code is unknown.
 
     Args:
         code: the function's machine code.
@@ -192,7 +192,7 @@ def adjacent_share(code: bytes, compute_capability: int) -> float | None:
 
 
 def _n_adjacent(offsets: set[int], width: int) -> int:
-    """Return how many of the loads at these offsets have another one right before or behind them."""
+    """Return how many of the loads at these offsets are adjacent to another load."""
     if width == _WIDEST:
         return 0
     return sum(offset - width in offsets or offset + width in offsets for offset in offsets)
@@ -259,7 +259,7 @@ def unread_shared_stores(code: bytes, compute_capability: int) -> int | None:
         compute_capability: its target, such as 86 for 8.6. Below 7.0 the instruction encoding differs, above 9.0 the instructions
             that read shared memory are not all known, and the result is None.
     """
-    is_cut = len(code) % sass.INSTRUCTION_BYTES  # what is missing may read it
+    is_cut = len(code) % sass.INSTRUCTION_BYTES  # the missing part may read shared memory
     if not code or is_cut or not sass.VOLTA <= compute_capability <= _NEWEST_KNOWN:
         return None
     executed = {each: n for each, n in sass.beginnings(code).items() if each >> sass.PREDICATE_BIT != sass.NEVER}
@@ -319,10 +319,9 @@ ANALYSES: Mapping[str, tuple[pl.DataType, Callable[[bytes, int], Any]]] = {
     "unread_shared_stores": (pl.Int64(), unread_shared_stores),
     "serial_copies": (pl.Int64(), serial_copies),
 }
-"""What is computed of each function: a column of RAW_CODE, its type, and the function that computes it.
+"""The analyses of a function's code: a column of RAW_CODE, its type, and the function that computes it.
 
-That function takes the machine code and its compute capability (86 for 8.6), and returns None for what it does not know. What it
-returns is said in its docstring."""
+The function takes the machine code and its compute capability (86 for 8.6), and returns None if the value is unknown."""
 
 _IDENTITY = pl.Struct({"sha256": pl.String(), "n_instructions": pl.Int64(), "is_whole": pl.Boolean()})
 """CodeIdentity."""
@@ -340,13 +339,13 @@ RAW_CODE = pl.Schema(
         **{name: dtype for name, (dtype, _) in ANALYSES.items()},
     }
 )
-"""One row per profiled workload: what its machine code says. Null where that is not known, as without the code."""
+"""One row per profiled workload: the analyses of its machine code; null if unknown, as without the code."""
 
 
 def code_table(
     content: Content, framing: Framing, modules: Mapping[int, CodeModule], rows: Sequence[int]
 ) -> pl.DataFrame:
-    """Return RAW_CODE; nothing is known of a workload whose code the report does not contain.
+    """Return RAW_CODE; a workload whose code the report lacks has only nulls.
 
     Args:
         content: the report's bytes.
@@ -372,7 +371,7 @@ def has_reciprocals_alone(image: Image) -> bool:
 
 
 def raw_code(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    """Return RAW_CODE with these rows; what a row does not have is null."""
+    """Return RAW_CODE with these rows; missing values are null."""
     return pl.DataFrame({name: [row.get(name) for row in rows] for name in RAW_CODE}, schema=RAW_CODE)
 
 

@@ -34,7 +34,7 @@ def section_identifiers(sections: Iterable[bytes], schema: Mapping[str, Any]) ->
         DecodeError: a section is malformed.
     """
     for section in sections:
-        # The identifier comes first, so the charts behind it, some kilobytes in each result, need not be decoded.
+        # The identifier comes first, so the charts after it, some kilobytes in each result, need not be decoded.
         if len(section) > 1 and section[0] == _FIRST_FIELD_IS_TEXT and section[1] <= _LONGEST_ONE_BYTE_LENGTH:
             yield section[2 : 2 + section[1]]
         else:

@@ -130,7 +130,7 @@ class CounterColumns:
 
         Raises:
             WireError: a counter is malformed; nothing of the result is kept.
-            DecodeError: likewise.
+            DecodeError: a counter cannot be decoded; nothing of the result is kept.
             ReportFormatError: the report lists more counters of a kind than any GPU has.
         """
         self._make_room(row)
@@ -229,7 +229,7 @@ class CounterColumns:
         self._layouts, self._cells, self._cells_by_imprint, self._repeats = {}, {}, {}, Repeats()
 
 
-def _only(kind: type, column: Sequence[Value]) -> list[Value]:
+def _values_of_kind(kind: type, column: Sequence[Value]) -> list[Value]:
     return [value if type(value) is kind else None for value in column]
 
 
@@ -238,7 +238,9 @@ def _series(name: str, column: Sequence[Value]) -> tuple[pl.Series, pl.Series | 
     try:
         return pl.Series(name, column, dtype=_NUMBER), None
     except TypeError:
-        return pl.Series(name, _only(float, column), dtype=_NUMBER), pl.Series(name, _only(str, column), dtype=_TEXT)
+        return pl.Series(name, _values_of_kind(float, column), dtype=_NUMBER), pl.Series(
+            name, _values_of_kind(str, column), dtype=_TEXT
+        )
 
 
 def _frame(columns: Iterable[pl.Series | None], n_rows: int) -> pl.DataFrame:

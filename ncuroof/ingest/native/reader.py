@@ -67,7 +67,7 @@ def read_native(
     framing: Framing,
     selection: CounterSelection | None,
     report: str,
-    on_bytes: Callable[[int], None] = lambda _: None,
+    on_bytes: Callable[[int], None],
 ) -> ResultTables:
     """Return the results of a report with the selected counters; malformed results are left out.
 

@@ -109,7 +109,7 @@ class Imprint:
 
 _Range = tuple[int, int]
 _Take = Callable[[bytes | bytearray, int], tuple[bytes, ...]]
-"""Takes encoded bytes and an offset, and returns fixed ranges of the bytes behind that offset."""
+"""Takes encoded bytes and an offset, and returns fixed ranges of the bytes after this offset."""
 
 
 def _ranges_without(passed_over: Sequence[_Range], n_bytes: int) -> _Take:
@@ -125,12 +125,12 @@ def _ranges(ranges: Sequence[_Range]) -> _Take:
 
 
 def _doubles_at(starts: Sequence[int]) -> Callable[[bytes, int], tuple[float, ...]]:
-    """Return a function that unpacks the doubles at the given offsets behind a start, in the given order."""
+    """Return a function that unpacks the doubles at the given offsets from a start, in the given order."""
     return _unpacked([(start, start + DOUBLE_BYTES) for start in starts], ["d"] * len(starts))
 
 
 def _unpacked(ranges: Sequence[_Range], formats: Sequence[str]) -> Callable[..., tuple[Any, ...]]:
-    """Return a function that unpacks ranges of bytes behind an offset, each by its format of `struct`, in the given order."""
+    """Return a function that unpacks ranges of bytes after an offset, each by its format of `struct`, in the given order."""
     order = sorted(range(len(ranges)), key=ranges.__getitem__)
     layout, position = "<", 0
     for place in order:

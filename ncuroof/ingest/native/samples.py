@@ -82,7 +82,7 @@ def read_samples(content: Content, framing: Framing, rows: Iterable[int]) -> pl.
 
 
 def sampled_counter(name: str) -> str:
-    """Return what a series samples: the counter's name without the prefix of its group."""
+    """Return the name of a sampled counter without the prefix of its group."""
     return _SAMPLED.sub("", name, count=1)
 
 
@@ -102,7 +102,7 @@ def _sampled_names(framing: Framing) -> dict[int, str]:
 def _series_of(
     kind: str, span: tuple[int, int], content: Content, name_by_id: Mapping[int, str]
 ) -> Iterator[tuple[str, list[int], list[float]]]:
-    """Yield name, times in ns and values of each series of a result; nothing of a malformed one."""
+    """Yield name, times in ns and values of each series of a result; nothing if the result is malformed."""
     from google.protobuf.message import DecodeError  # noqa: PLC0415  only reading needs protobuf
 
     try:
@@ -122,7 +122,7 @@ def _series_of(
 
 
 def _sound(elements: Sequence[Any]) -> tuple[list[int], list[float]] | None:
-    """Return times and values in the order of time, without impossible values; None if the times are no times.
+    """Return times and values in the order of time, without impossible values; None if the times are invalid.
 
     A ratio of a sample in which nothing was counted, such as a hit rate, can be NaN.
     """

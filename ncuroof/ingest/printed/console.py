@@ -39,10 +39,10 @@ _FENCE = "```"
 _TOOLS = ("ncu", "nv-nsight-cu-cli")
 _TOOL = re.compile(r"(?:^|\s)(?:\S*/)?(?:" + "|".join(_TOOLS) + r")\s+(-)?")
 _PROMPT = re.compile(r".*[$#>%]\s*$|.*[$#]\s+\S+(?:\s+\S+){0,7}$")
-"""What comes before ncu in a command line: a shell's prompt, and launchers with their options."""
+"""What precedes ncu in a command line: a shell's prompt, and launchers with their options."""
 
 _NEXT_RUN = re.compile(r"==PROF==(?!\s+\d+: )")
-"""Beginning of ncu's progress messages, which come behind the last table of a run, and among tables where several processes of ncu
+"""Beginning of ncu's progress messages, which come after the last table of a run, and among tables where several processes of ncu
 write one log; its warnings come anywhere, and so do the NVTX ranges that versions of 2020 list below a kernel's name."""
 
 _PROCESS = re.compile(r"\[(\d+)\] (\S.*)@\S+$")
@@ -54,7 +54,7 @@ _TABLE = re.compile(r"Metric Name\s+Metric Unit\s+Metric Value$")
 _SUMMARY = re.compile(r"Metric Name\s+Metric Unit\s+Minimum\s+Maximum\s+Average$")
 _N_COLUMNS, _N_COLUMNS_OF_SUMMARY = 3, 5
 _INDENT = 4
-"""Of what ncu prints below a kernel's name."""
+"""Indent of what ncu prints below a kernel's name."""
 _RULER = re.compile(r"-{3,}(?:\s+-{3,})*$")
 _RULE = re.compile(r"(OPT|INF|WRN|ERR|OK(?=\s{2}))\s+(\S.*)")
 
@@ -69,7 +69,7 @@ _LONGEST = 500
 _NUMBER = (
     r"[-+]?\d{1,3}(?: \d{3})+(?:[.,]\d+)?|[-+]?\d[\d.,'\u2019\u00a0\u202f]*(?:e[-+]?\d+)?|[-+]?inf|nan|n/a|no data"
 )
-"""Blanks between groups of three digits are thousands separators."""
+"""A number as printed. Blanks between groups of three digits are thousands separators."""
 _BEHIND = r"(?:\s{2,}\S.*|\s+(?:<|#|//|[‹←⟵]).*)?"
 """A remark by the person who copied the line."""
 
@@ -89,13 +89,13 @@ class ConsoleRecords:
             launch already has begins the next one.
 
     Attributes:
-        n_lost: number of lines so far with a known label but no value, and of values in sections without a launch.
+        n_lost: number of lines so far with a known label but no value, plus the values in sections without a launch.
         n_empty: number of launches so far, apart from the last one while its lines are read, without any value or rule.
         is_cut: whether the text read so far ends within the table of a section; that of the raw page has no last ruler.
         n_tables: number of launches so far.
         has_sections: whether the file contains a known section.
         has_other_names: whether a line names a launch in another form than ncu's pages do.
-        is_unnamed: as given.
+        is_unnamed: the argument of this name.
     """
 
     def __init__(self, lines: Iterable[str], labels: PrintedLabels, *, is_unnamed: bool = False) -> None:
@@ -121,7 +121,7 @@ class ConsoleRecords:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether lines of several ranks or containers, each prefixed with it, are interleaved."""
+        """Whether lines of several ranks or containers, each with the prefix of its rank or container, are interleaved."""
         return self._n_restarts > _MOST_RESTARTS
 
     @property
@@ -184,13 +184,13 @@ class ConsoleRecords:
             self.n_lost += cells is not None and self._labels.knows(self._orphan, cells.label)
 
     def _interrupt(self) -> None:
-        """Wait for the next part of the current launch, unless its table goes on: it may be complete, or not."""
+        """Note an interruption by ncu's progress: the current launch may be complete, or its table may continue later."""
         self._launch_lines.clear()
         if not self.is_cut:
             self._interrupted, self._place, self._orphan = self._place or self._interrupted, None, ""
 
     def _resumes(self, text: str, shown: str) -> bool:
-        """Return whether a line belongs to the launch that ncu's progress has interrupted: no other program prints such lines."""
+        """Return whether a line continues the launch that ncu's progress interrupted, as no other program prints such lines."""
         is_indented = len(shown) - len(text) >= _INDENT
         if _SECTION.match(text) or (is_indented and (_RULE.match(text) or _RULER.match(text))):
             return True
@@ -235,14 +235,14 @@ class ConsoleRecords:
         return True
 
     def _take_launch(self, found: LaunchLine) -> None:
-        """Begin a launch, or add to the current one what the rest of its wrapped line says."""
+        """Begin a launch, or complete the current one with the rest of its wrapped line."""
         if found.is_continued and self._place is not None:
             self._place = replace(self._place, launch={**self._place.launch, **found.identity})
         else:
             self._begin_launch({**self._gpu, **found.identity})
 
     def _meet_section(self, name: str) -> None:
-        """Record that a section begins: of the current launch, of none, or of a new unnamed launch."""
+        """Record the begin of a section, which belongs to the current launch, to a new unnamed launch, or to no launch."""
         if name not in self._labels.identifier_by_section:
             return
         self.has_sections = True
@@ -264,7 +264,7 @@ class ConsoleRecords:
             self._open = Rule(place, found[1], len(shown) - len(text), [found[2]])
             self._is_table = self._is_empty = False
         elif _SUMMARY.match(text) and INVOCATIONS not in place.launch:
-            self._end_launch()  # it is of several launches, and of others
+            self._end_launch()  # a table of several launches, which are not the current one
         elif _TABLE.match(text) or _SUMMARY.match(text):
             self._columns, self._is_table, self._has_values = (), True, False
         elif _RULER.match(text):
@@ -298,11 +298,11 @@ class ConsoleRecords:
             self._open = Value(place, section, cells.label, cells.unit, [cells.value], end - start, cells.ends)
 
     def _cells(self, section: str, shown: str, text: str) -> Cells | None:
-        """Return the cells of a line, or None: within a table of any line laid out like its rows, else only with a known label."""
+        """Return the cells of a line, or None. In a table, it must be aligned like the rows; elsewhere, its label must be known."""
         if self._is_table and (cells := below_rulers(shown, self._columns)):
             return cells
         if self._place is not None and INVOCATIONS in self._place.launch:
-            return None  # which of three numbers is the mean, rulers say
+            return None  # without rulers, the mean among three numbers is unknown
         cells = by_words(text, section, self._labels)
         if cells and (self._labels.knows(section, cells.label) or (self._is_table and not self._columns)):
             return cells
@@ -330,7 +330,7 @@ def _is_apart(text: str) -> bool:
 class Cells(NamedTuple):
     """The cells of a line, as printed; the unit is empty if the line has no unit.
 
-    `ends` are the least and the greatest of several launches' values, in a summary, where the value is their average.
+    In a summary over launches, the value is the average, and `ends` are the least and the greatest value.
     """
 
     label: str

@@ -1,8 +1,8 @@
-"""What a line of ncu's terminal output begins: the message of a rule, a value of a table, or a launch without a name.
+"""Parts of ncu's terminal output: messages of rules, values of tables, and launches without a name.
 
-A message or a value may go on below. Its cells are those of the same page printed as CSV. ncu prints each section once per launch:
-a section that comes again below the same name, with another value for the same label, is that of a launch whose name was not
-copied; one that comes again with the same values is a quotation.
+A message or a value may continue on the lines below. Its cells are those of the same page printed as CSV. ncu prints each section
+once per launch. A section that is repeated below the same name with a different value for a label therefore belongs to a launch
+whose name was not copied. A section that is repeated with the same values is a quotation.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _HEADER = Header(_COLUMNS, ",", is_quoted=True, number=1)
 _SPEEDUP = re.compile(r"Est(?:\.|imated) (Local )?Speedup: ([\d.,]+(?:[eE][-+]?\d+)?)\s*%\s*")
 
 _OF_GPU = ("Device", "CC")
-"""What a launch without a name shares with the one before: a note is mostly about one GPU, but may be about several programs."""
+"""Cells that an unnamed launch takes from the launch before it: a note mostly covers one GPU, but perhaps several programs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ class RepeatedSections:
         self._printed: dict[tuple[str, str], str] = {}
         self._is_repeat = False
         self._held: list[Rule | Value] = []
-        """What the repeated section contains, while all of it may be a quotation."""
+        """Parts of the repeated section, as long as all of it may be a quotation."""
 
     def rows(self, parts: Iterable[Rule | Value]) -> Iterator[tuple[Header, list[str]]]:
         """Yield a row per part, with the cells of its launch."""
@@ -149,7 +149,7 @@ class RepeatedSections:
             if self._place is None or part.place.table != self._place.table:
                 yield from self._released()
                 self._meet(part.place)
-            if isinstance(part, Value) and self._is_of_another(part):
+            if isinstance(part, Value) and self._begins_next_launch(part):
                 self._begin_unnamed()
             self._held.append(part)
             if not self._is_repeat:
@@ -168,13 +168,13 @@ class RepeatedSections:
         self._launch = launch
         self._headings, self._printed = set(), {}
 
-    def _is_of_another(self, value: Value) -> bool:
+    def _begins_next_launch(self, value: Value) -> bool:
         if not self._is_repeat or value.section != value.place.heading:
             return False
         return self._printed.get((value.section, value.label), value.text) != value.text
 
     def _begin_unnamed(self) -> None:
-        """Begin a launch of which only the GPU is assumed, with what has been held back."""
+        """Begin an unnamed launch, whose GPU is assumed, with the parts that have been held back."""
         self.n_unnamed += 1
         heading = self._place.heading if self._place else ""
         shared = {name: cell for name, cell in self._launch.items() if name in _OF_GPU}

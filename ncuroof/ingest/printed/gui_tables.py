@@ -1,4 +1,4 @@
-"""Extracts the records of tables that Nsight Compute's user interface saved or copied as CSV: its Raw page and its summary.
+"""Extract the records of tables that Nsight Compute's user interface saved or copied as CSV: its Raw page and its summary.
 
 They have the same cells as the raw page that ncu prints, under other names, with the unit in the name: `Block Size [block]`,
 `gpu__time_duration.sum [us]`. The Raw page may be transposed, with a row per counter and a column per launch; a shape that lost its
@@ -38,7 +38,7 @@ class GuiRecords:
 
     Attributes:
         n_lost: number of rows so far with too few or too many cells.
-        n_tables: number of tables so far: none, or one.
+        n_tables: number of tables so far: 0 or 1.
     """
 
     def __init__(self, lines: Iterable[str]) -> None:
@@ -135,7 +135,7 @@ def _n_counters(names: Sequence[str]) -> int:
 
 
 def _counters(names: Sequence[str]) -> dict[str, int]:
-    """Return the columns of counters by name; of two columns for one counter the first."""
+    """Return the columns of counters by name; the first column if a counter has two."""
     found: dict[str, int] = {}
     for place, name in enumerate(names):
         label = _label(name)

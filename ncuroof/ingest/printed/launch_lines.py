@@ -1,4 +1,4 @@
-"""Finds the lines that name a launch in ncu's terminal output, also where a terminal, an editor or a mail wrapped them.
+"""Find the lines that name a launch in ncu's terminal output, even if a terminal, an editor or a mail wrapped them.
 
     void ns::fn<int>(int, T1) (10, 20, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 9.0
 
@@ -22,10 +22,10 @@ _LAUNCH = re.compile(
 )
 _OF_LAUNCH = ("Kernel Name", "Grid Size", "Block Size", "Context", "Stream", "Device", "CC", INVOCATIONS)
 _LAST_WORDS = ("Context ", "Stream ", "CC ", f"{INVOCATIONS} ")
-"""One of these precedes the number at the end of a launch's line; else a shape's bracket ends it."""
+"""Words before the number at the end of a launch's line. Without one of them, the line ends with the bracket of a shape."""
 
 _ENDS_WITHIN = re.compile(r"(?:,|, (?:Context|Stream|Device|CC|Invocations))$")
-"""End of the first part of a wrapped line, between two words: a blank comes next, which the line below has not kept."""
+"""End of the first part of a line that was wrapped between two words, and lost the blank between them."""
 
 _MAY_BE_ONE = re.compile(r"\(\d+, \d+, \d+\)x\(\d+, \d+, \d+\)|, Context \d|, Invocations \d")
 """A line that may name a launch but does not parse: what follows must not be assigned to the launch before."""
@@ -37,10 +37,10 @@ _SHAPE = re.compile(r"\(\d+,\s*\d+,\s*\d+\)x\(\d+,\s*\d+,\s*\d+\)")
 _NOT_BRACKETS = re.compile(r"->|operator\s*(?:<=>|<<|>>|<=|>=|<|>|\(\))")
 
 _MOST_LINES, _LONGEST = 30, 4000
-"""Of one wrapped launch, and of one line of it, in characters: the longest names, of nested templates, have some thousand."""
+"""Lines of a wrapped launch, and characters of each line. The longest names, of nested templates, have some thousand."""
 
 _LEAST_WIDTH = 72
-"""Columns of the narrowest terminal that is taken to have wrapped a line, which it does within words."""
+"""Columns of the narrowest terminal that is assumed to have wrapped a line. Terminals wrap lines within words."""
 
 
 class LaunchLine(NamedTuple):
@@ -48,7 +48,7 @@ class LaunchLine(NamedTuple):
 
     Attributes:
         identity: its cells, by column.
-        is_continued: whether it is the launch that the line before named already, with more said of it.
+        is_continued: whether the line before already named the launch, and this line completes it.
     """
 
     identity: Mapping[str, str]
@@ -63,7 +63,7 @@ class LaunchLines:
         self._n_since_launch: int | None = None
 
     def clear(self) -> None:
-        """Forget the lines so far: the next one continues none of them."""
+        """Forget the lines so far, so that the next line does not continue any of them."""
         self._before.clear()
         self._n_since_launch = None
 
@@ -109,7 +109,7 @@ class LaunchLines:
 
 def may_be_launch(text: str) -> bool:
     """Return whether a line resembles one that names a launch."""
-    # Most lines are neither, and a search of each takes longer than all else.
+    # Most lines contain neither, and a search of every line would take most of the time.
     return (")x(" in text or ", C" in text or ", I" in text) and _MAY_BE_ONE.search(text) is not None
 
 

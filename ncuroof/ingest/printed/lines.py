@@ -1,7 +1,7 @@
 """Yields the lines of a text file that may contain ncu's output: a log, a note, or a notebook with outputs in its cells.
 
 What a terminal, a launcher or a log collector wrote before each line is left out: colours and times always, and any other prefix
-once it is known that ncu's lines stand behind it.
+once it is known that ncu's lines follow it.
 
 Source: nbformat 3 and 4, "The Notebook file format" (Jupyter, Colab and VS Code write it); `mpirun --tag-output`, journald, Slurm.
 """
@@ -20,11 +20,11 @@ from ncuroof.errors import ReportFormatError
 
 _ENCODING_BY_MARK = {b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16", b"\xef\xbb\xbf": "utf-8-sig"}
 _OTHER_ENCODING = "cp1252"
-"""Of lines that are not UTF-8: what programs on Windows write in western Europe and America."""
+"""Encoding of lines that are not UTF-8: the one of Windows in western Europe and America."""
 
 _MARK = "\ufeff"
 _LONGEST_LINE = 1 << 22
-"""In characters. A row with every counter of a full set has 30 000; with all instance values, a million."""
+"""Longest line, in characters. A row with every counter of a full set has 30 000; with all instance values, a million."""
 
 _ESCAPE = "\x1b"
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)")
@@ -33,15 +33,15 @@ _TIME = re.compile(r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d
 _ENTITY = re.compile(r"&(?:lt|gt|amp|quot|nbsp|#39|#x27);")
 _ESCAPED = re.compile(r"\\([_%*#<>|\[\]])")
 _BEFORE_ROW, _LEAST_BARS = " >", 3
-"""Of a row of a table in Markdown, which may be quoted and has at least two cells."""
+"""Prefixes and fewest bars of a row in a Markdown table, which may be quoted and has at least two cells."""
 _RULER = re.compile(r":?-+:?")
 
 _NOTEBOOK = ".ipynb"
 _LARGEST_NOTEBOOK = 1 << 28
-"""In bytes: a notebook is held in memory several times; those with pictures have some ten megabytes."""
+"""Largest notebook, in bytes: it is held in memory several times. Notebooks with pictures have some ten megabytes."""
 
 _FENCE = "```\n"
-"""Between the cells of a notebook, as between the pieces of a note."""
+"""Separator of the cells of a notebook, as of the pieces of a note."""
 
 _OF_NCU = re.compile(r'\s*Section: \w|"?ID"?[,;\t]"?Process ID"?[,;\t]|==PROF== ')
 _NUMBERS = re.compile(r"( *\d+)")
@@ -54,7 +54,7 @@ _MOST_RESTARTS = 3
 
 
 class Prefix:
-    """What stands before each line of ncu, such as the rank that printed it; its numbers may differ from line to line.
+    """The prefix of each line of ncu, such as the rank that printed it. Its numbers may differ from line to line.
 
     Attributes:
         n_restarts: how often a number in it has decreased so far. Times and line numbers increase, ranks alternate.
@@ -69,11 +69,11 @@ class Prefix:
 
     @property
     def is_of_ranks(self) -> bool:
-        """Whether it tells that lines of several ranks are interleaved."""
+        """Whether the numbers show that lines of several ranks are interleaved."""
         return self.n_restarts > _MOST_RESTARTS
 
     def without(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yield the lines without it; a line that does not begin with it stays as it is."""
+        """Yield the lines without the prefix; lines that do not begin with it are unchanged."""
         for line in lines:
             found = self._pattern.match(line)
             if found and not self._is_time:
@@ -84,7 +84,7 @@ class Prefix:
 
 
 def learned_prefix(lines: Iterable[str]) -> Prefix | None:
-    """Return what stands before every line of ncu; None if a line of ncu has nothing before it, or no line is ncu's."""
+    """Return the prefix of all lines of ncu; None if a line of ncu has no prefix, or if there is no line of ncu."""
     found: dict[str, int] = {}
     for line in lines:
         match = _OF_NCU.search(line[: 4 * _LONGEST_PREFIX])

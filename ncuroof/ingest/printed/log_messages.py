@@ -1,4 +1,4 @@
-"""Reads what ncu says in a log beside its tables: how far it came, what it warns of, and why it failed.
+"""Read ncu's messages in a log: its progress, its warnings, and why it failed.
 
 Source: output of ncu 2020 to 2026 in published logs; `profiles/collect.toml`.
 """
@@ -17,7 +17,7 @@ _WRITTEN = re.compile(r"Report: (\S.*)")
 _PROFILING = re.compile(r'Profiling "(.+?)"(?: - |:)(.*)')
 _FINISHED = re.compile(r"100%|\d+ pass(?:es)?\b")
 _WATCHDOG = re.compile(r"Watchdog caught collective operation timeout|collective operation timed out")
-"""What PyTorch says when a collective takes too long. Source: ProcessGroupNCCL.cpp of PyTorch 1.13 to 2.9."""
+"""PyTorch's message when a collective takes too long. Source: ProcessGroupNCCL.cpp of PyTorch 1.13 to 2.9."""
 
 _COLLECTIVE_WORD = "collective operation"
 
@@ -42,7 +42,7 @@ class Stuck(NamedTuple):
 
 @dataclass(slots=True)
 class RunLog:
-    """What ncu says in a log.
+    """The messages of ncu in a log.
 
     Attributes:
         progress, errors, warnings: the words of its messages of each kind, each once, the first `_MOST_MESSAGES`.
@@ -62,12 +62,12 @@ class RunLog:
 
     @property
     def is_empty(self) -> bool:
-        """Whether ncu says nothing in it."""
+        """Whether the log has no message of ncu."""
         return not (self.progress or self.errors or self.warnings)
 
     @property
     def failure(self) -> Failure | None:
-        """The first known failure that it names."""
+        """The first known failure in the log."""
         failures = load_settings().failures
         has_kernels = self.n_profiled > 0 or self.unfinished is not None
         found = known_failure(self.errors, failures, has_kernels=has_kernels)
@@ -75,7 +75,7 @@ class RunLog:
 
     @property
     def stuck(self) -> Stuck | None:
-        """Why the last kernel never ended; None if nothing tells that it did not."""
+        """Why the last kernel never ended; None if nothing shows that it did not end."""
         settings = load_settings()
         hang = next(failure for failure in settings.failures if failure.id == _HANG)
         is_slow = known_failure(self.warnings, [hang]) is not None
@@ -101,19 +101,19 @@ class RunLog:
 
 
 def read_log(lines: Iterable[str]) -> RunLog:
-    """Return what ncu says in the lines of a file."""
+    """Return ncu's messages in the lines of a file."""
     log = RunLog()
     for line in lines:
         if "==" in line and (message := _MESSAGE.search(line)):
             words = "".join(each if each.isprintable() else " " for each in message[2][:_LONGEST_MESSAGE])
-            log._take(message[1], words.strip())  # noqa: SLF001  it is this module's
+            log._take(message[1], words.strip())  # noqa: SLF001  defined in this module
         elif _COLLECTIVE_WORD in line and _WATCHDOG.search(line):
             log.has_watchdog = True
     return log
 
 
 def trouble_beside_tables(lines: Iterable[str]) -> Iterator[str]:
-    """Yield what went wrong in a run of which a log holds tables nevertheless."""
+    """Yield what went wrong in a run whose log has tables nevertheless."""
     log = read_log(lines)
     if (stuck := log.stuck) is not None:
         yield f"the log ends in a kernel that never ended: {stuck.message}; {stuck.hint}"

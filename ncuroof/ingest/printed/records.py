@@ -15,7 +15,7 @@ from dataclasses import dataclass
 _HEADER = re.compile(
     r'\ufeff?"?(?:ID"?([,;\t])"?Process ID"?\1|Process ID"?([,;\t])"?Process Name"?\2|Domain"?([,;\t])"?Range:)'
 )
-"""Of launches, of summaries per kernel or GPU, and of summaries per NVTX range."""
+"""Headers of tables of launches, of summaries per kernel or GPU, and of summaries per NVTX range."""
 _QUOTED_ROW = re.compile(r'"\d*(?:"|$)')
 _QUOTED_ROW_OF_RANGE = re.compile('"')
 _PLAIN_ROW = {separator: re.compile(rf"\d*{separator}\d*{separator}") for separator in ",;\t"}
@@ -28,10 +28,10 @@ _MOST_LINES = 1000
 
 SECTION_NAME, METRIC_NAME, METRIC_UNIT, METRIC_VALUE = "Section Name", "Metric Name", "Metric Unit", "Metric Value"
 INVOCATIONS, LEAST, MOST = "Invocations", "Minimum", "Maximum"
-"""Columns of a summary (`--print-summary`): how many launches a row is the average of, and the ends of their values."""
+"""Columns of a summary (`--print-summary`): the number of launches of a row, and their least and greatest value."""
 
 _AVERAGE = {"Average": METRIC_VALUE}
-"""What a summary calls the column of values."""
+"""Name of the column of values in a summary."""
 
 RULE_COLUMNS = ("Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup")
 """Columns of tables with a row per counter or rule (details page)."""
@@ -74,7 +74,7 @@ class Header:
         return least <= len(cells) <= len(self.names)
 
     def _is_of_summary(self, cells: list[str]) -> bool:
-        """Return whether cells stand below their names: ncu 2024.1 mixes up those of the raw page's summary per GPU."""
+        """Return whether cells are below their names: ncu 2024.1 mixes up those of the raw page's summary per GPU."""
         by_name = dict(zip(self.names, cells, strict=False))
         is_shape = by_name.get("Grid Size", "").startswith(("(", "n/a"))
         return by_name.get(INVOCATIONS, "").isdecimal() and is_shape
@@ -141,7 +141,7 @@ class PrintedRecords:
 
 
 def cells_of(record: str, separator: str) -> list[str]:
-    """Return the cells of a record of CSV; none of one that is no CSV."""
+    """Return the cells of a CSV record; empty if it is not CSV."""
     try:
         return next(csv.reader([record], delimiter=separator), [])
     except csv.Error:  # a cell exceeds the csv module's size limit

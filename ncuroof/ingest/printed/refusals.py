@@ -1,7 +1,7 @@
-"""Says what a text contains in which no launch with values was found.
+"""Explain why a text has no launch with values.
 
-It may be the log of an ncu that recorded nothing, or no tables, and says why in ncu's own words, or the output of a profiler that
-says nothing of what a kernel does inside. Source: `profiles/printed.toml`.
+It may be the log of an ncu that recorded nothing or printed no tables, and then contains the reason; or the output of a profiler
+that does not measure what happens inside of kernels. Source: `profiles/printed.toml`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ncuroof.resources import profile_file
 _RAW_PAGE = "print the counters themselves: ncu --import REPORT --page raw --csv"
 
 _LEAST_VALUES = 2
-"""Labels with values that a text of ncu has at least: a word such as "Duration" is in other texts too."""
+"""Fewest labels with values in a text of ncu: a single word such as "Duration" is also in other texts."""
 
 _NO_METRICS = re.compile(r"No metrics to collect")
 _EMPTY = "the log of a run of ncu that recorded nothing"
@@ -47,7 +47,7 @@ def error_without_launches(
         name: the file's name, for messages.
     """
     if isinstance(records, ConsoleRecords):
-        return _of_text(records, path, name)
+        return _error_of_text(records, path, name)
     if records.n_lost:
         return ReportFormatError(
             f"{name}: no row of ncu's table is whole, {records.n_lost} are truncated or malformed", hint=_RAW_PAGE
@@ -58,9 +58,9 @@ def error_without_launches(
     )
 
 
-def _of_text(records: ConsoleRecords, path: Path, name: str) -> NcuroofError:
+def _error_of_text(records: ConsoleRecords, path: Path, name: str) -> NcuroofError:
     if records.n_tables:
-        return _of_names(records, path, name)
+        return _error_without_values(records, path, name)
     if records.has_sections:
         return ReportFormatError(
             f"{name}: expected a line with the kernel's name and context above its sections, found none",
@@ -69,7 +69,7 @@ def _of_text(records: ConsoleRecords, path: Path, name: str) -> NcuroofError:
     return (
         error_of_log(printed_lines(path, name), name)
         or error_of_other_tool(printed_lines(path, name), name)
-        or _error_of_values(printed_lines(path, name), name)
+        or _error_of_stray_values(printed_lines(path, name), name)
         or ReportFormatError(
             f"{name}: expected an Nsight Compute report or output of ncu, found another text file",
             hint="pass the .ncu-rep file itself, or the output of `ncu --import REPORT --page raw --csv`",
@@ -77,8 +77,8 @@ def _of_text(records: ConsoleRecords, path: Path, name: str) -> NcuroofError:
     )
 
 
-def _error_of_values(lines: Iterable[str], name: str) -> ReportFormatError | None:
-    """Return the error for values that belong to no kernel and no section; None for a text with fewer than two of them."""
+def _error_of_stray_values(lines: Iterable[str], name: str) -> ReportFormatError | None:
+    """Return the error for values outside of kernels and sections; None if there are fewer than two of them."""
     labels = load_printed_labels()
     found: dict[str, None] = {}
     for line in map(as_columns, lines):
@@ -94,8 +94,8 @@ def _error_of_values(lines: Iterable[str], name: str) -> ReportFormatError | Non
     return None
 
 
-def _of_names(records: ConsoleRecords, path: Path, name: str) -> NcuroofError:
-    """Return the error for a text that names launches, or has sections of an unnamed one, but contains no value of them."""
+def _error_without_values(records: ConsoleRecords, path: Path, name: str) -> NcuroofError:
+    """Return the error for a text that names launches, or has sections of an unnamed launch, but no values."""
     if records.has_sections and records.n_lost:
         return ReportFormatError(
             f"{name}: expected tables below the name of their kernel, found names and, apart from them, tables",
@@ -111,12 +111,12 @@ def _of_names(records: ConsoleRecords, path: Path, name: str) -> NcuroofError:
 def error_of_log(
     lines: Iterable[str], name: str, *, has_kernels: bool = False
 ) -> ReportEmptyError | ReportFormatError | None:
-    """Return the error for a log of ncu without any table, with ncu's reason for it; None for a text that is no log of ncu.
+    """Return the error for a log of ncu without any table, with ncu's reason; None if the text is not a log of ncu.
 
     Args:
         lines: the lines of the file.
         name: the file's name.
-        has_kernels: whether the log names kernels, though without values. Without a reason for that, the result is None.
+        has_kernels: whether the log names kernels, though without values. If the log states no reason, the result is None.
     """
     log = read_log(lines)
     if log.is_empty:
@@ -153,7 +153,7 @@ def _reason(log: RunLog) -> tuple[str, str]:
 
 
 def error_of_other_tool(lines: Iterable[str], name: str) -> ReportFormatError | None:
-    """Return the error for the output of another profiler; None if the text is of none that is known.
+    """Return the error for the output of a different profiler; None if the text is not from a known one.
 
     Args:
         lines: the lines of the file.

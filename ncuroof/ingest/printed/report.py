@@ -1,6 +1,6 @@
 """Reads ncu's printed raw or details page, as CSV or for a terminal, into the same tables as the report itself.
 
-What ncu does not print is null or empty: versions, command line, clock and cache control, charts, and, on the raw page, sections
+What ncu does not print is null or empty: versions, command line, clock and cache control, charts; on the raw page, also sections
 and rules.
 
 Source: what ncu prints of recorded reports; Nsight Compute CLI documentation, "Command Line Options", "Console Output".

@@ -35,7 +35,7 @@ def mentioned_counters(rules: Iterable[PrintedRule]) -> dict[int, dict[str, floa
     found: dict[int, dict[str, float]] = {}
     for rule in rules:
         text = " ".join(rule.cells["Rule Description"].split())
-        for counter, value in (*_stalls(text), *_others(text)):
+        for counter, value in (*_stalls(text), *_values_in_sentences(text)):
             found.setdefault(rule.row, {}).setdefault(counter, value)
     return found
 
@@ -48,7 +48,7 @@ def _stalls(text: str) -> Iterator[tuple[str, float]]:
             yield _STALL.format(reason), cycles
 
 
-def _others(text: str) -> Iterator[tuple[str, float]]:
+def _values_in_sentences(text: str) -> Iterator[tuple[str, float]]:
     for sentence in _sentences():
         if found := sentence.pattern.search(text):
             numbers = [float(printed.replace(",", ".")) for printed in found.groups()]

@@ -1,8 +1,8 @@
-"""What a summary says of a kernel beside the averages of its counters: how often it was launched, and how long that took.
+"""Read from a summary how often each kernel was launched and how long its launches took, besides the averages of its counters.
 
 With `--print-summary per-kernel`, `per-gpu` or `per-nvtx`, ncu prints each counter's least, greatest and mean value over the
-launches of a kernel with one shape. The mean stands for all of them, as a profiled launch stands for those that a counting run
-counted.
+launches of a kernel with one shape. The mean represents all of them, as a profiled launch represents the launches of a counting
+run.
 
 Source: what ncu 2024.1 prints of recorded reports; Nsight Compute CLI documentation, "Console Output".
 """
@@ -28,7 +28,7 @@ _N_NAMED = 5
 
 
 def invocation_counts(launches: Sequence[Mapping[str, str]], numbers: pl.DataFrame) -> Counts | None:
-    """Return how many launches each row of a summary stands for; None if the table is no summary.
+    """Return how many launches each row of a summary represents; None if the table is not a summary.
 
     Args:
         launches: the identity of each row.
@@ -68,7 +68,7 @@ def _shape(counters: Mapping[str, float], extent: str) -> Shape:
 
 
 def spread_sentences(counts: Counts) -> Iterable[str]:
-    """Yield what the rows of a summary are, and how much the durations of the launches differ that each is the mean of."""
+    """Yield that the rows are means over launches, and how much the durations of these launches differ."""
     yield (
         f"a summary of {counts.n_launches} launches (--print-summary): each value is the mean over the launches of a kernel and "
         "shape, and a share is a mean of shares, in which short launches count as much as long ones"

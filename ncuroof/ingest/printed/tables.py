@@ -61,7 +61,7 @@ _COUNTER_BY_COLUMN = {"Context": "launch__context_id", "Stream": "launch__stream
 _EXTENTS = {"Block Size": "launch__block_dim", "Grid Size": "launch__grid_dim"}
 _CAPABILITY = tuple(f"device__attribute_compute_capability_{part}" for part in ("major", "minor"))
 _NO_DEVICE = "255"
-"""What ncu prints if the report does not say which GPU it was."""
+"""Number that ncu prints if the report does not name the GPU."""
 
 _TRIPLE = re.compile(r"\(?\s*(\d+),\s*(\d+),\s*(\d+)\s*\)?")
 _BETWEEN_RANGES = re.compile(r'"\s+"')
@@ -99,7 +99,7 @@ class Gathered:
         rules: the printed messages of NVIDIA's rules.
         sections: names of sections as printed, in order of first appearance.
         unknown_labels: labels for which no single counter is known.
-        unavailable: labels in place of whose value ncu printed that it has none.
+        unavailable: labels for which ncu printed that there is no value.
     """
 
     launches: list[dict[str, str]] = field(default_factory=list)
@@ -291,7 +291,7 @@ def launch_counters(cells: Mapping[str, str]) -> dict[str, float]:
 
 
 def is_without_extent(cells: Mapping[str, str]) -> bool:
-    """Return whether grid or block of a row's launch are printed as zeros, as those of a launch whose collection failed."""
+    """Return whether grid or block of a row's launch are printed as zeros, as for a launch whose collection failed."""
     shapes = (_TRIPLE.fullmatch(cells.get(column, "")) for column in _EXTENTS)
     return any(shape is not None and not any(extent.strip("0") for extent in shape.groups()) for shape in shapes)
 

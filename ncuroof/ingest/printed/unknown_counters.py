@@ -1,4 +1,4 @@
-"""Says which requested counters ncu did not know, and which existing ones were probably meant.
+"""Explain which requested counters ncu did not know, and which existing counters were probably meant.
 
 For a counter that it does not know, or that a GPU lacks, ncu prints `(!) n/a` in place of a value.
 """
@@ -13,11 +13,11 @@ from ncuroof.ingest.printed.labels import COUNTER_MARK, PrintedLabels
 
 UNAVAILABLE = "(!) n/a"
 _ONE_MARK = re.compile(r"([a-z][a-z0-9]*)_+([a-z].*)")
-"""A counter's name with too few or too many underscores behind the unit."""
+"""A counter's name with too few or too many underscores after the unit."""
 
 _NAME = re.compile(r"[a-z]\w*_\w[\w.]*")
 _LIKE = 0.8
-"""Least similarity (difflib's ratio) of a counter's base name that is proposed in place of an unknown one."""
+"""Least similarity (difflib's ratio) of a base name that is proposed for an unknown one."""
 _MOST_NAMED = 4
 
 
@@ -27,10 +27,10 @@ def is_counter_name(label: str) -> bool:
 
 
 def sentences(unavailable: Iterable[str], labels: PrintedLabels, names: Collection[str]) -> Iterator[str]:
-    """Yield what is wrong with each of the first counters without a value, and how many others there are.
+    """Yield what is wrong with each of the first counters without a value, and how many more there are.
 
     Args:
-        unavailable: labels of which ncu had no value for any launch.
+        unavailable: labels without a value for any launch.
         labels: known labels, with their counters.
         names: further existing counters.
     """
@@ -61,7 +61,7 @@ def _sentence(label: str, known: Collection[str]) -> str:
 
 
 def _with_mark(base: str, units: Collection[str]) -> str:
-    """Return a base name with exactly two underscores behind its unit, if it begins with one of `units`."""
+    """Return a base name with exactly two underscores after its unit, if it begins with one of `units`."""
     parts = _ONE_MARK.fullmatch(base)
     return f"{parts[1]}{COUNTER_MARK}{parts[2]}" if parts and parts[1] in units else base
 

@@ -43,7 +43,7 @@ _CLOCKS = (
     DURATION,
     *(f"{unit}__cycles_elapsed.{each}" for unit in ("gpc", "sm", "smsp") for each in ("avg", "max", "sum")),
 )
-"""Counters that are zero for no launch that was measured."""
+"""Counters that are never zero for a measured launch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Values:
     """The values of all launches, one row per launch and one column per counter.
 
     Attributes:
-        numbers: Float64, null where there is none.
+        numbers: Float64; null if there is no number.
         not_finite: Boolean, the columns of `numbers`: whether the printed value is a number that is not finite or not possible.
         texts: String.
         units: unit of each column of `numbers`, as a report stores it.
@@ -98,10 +98,10 @@ def values_of(gathered: Gathered, where: str) -> Values:
 
 
 def without_failed(values: Values, launches: Sequence[Mapping[str, str]]) -> Values:
-    """Return the values without those of failed launches: nothing that was measured of such a launch is finite.
+    """Return the values without those of failed launches, for which no measured value is finite.
 
-    With `--print-units auto`, ncu prints zeros in place of the `nan` of a failed launch. No launch takes no time and no cycles, or
-    has no block.
+    With `--print-units auto`, ncu prints zeros in place of the `nan` of a failed launch. Every launch takes time and cycles, and
+    has a block.
 
     Args:
         values: the values of all launches.
@@ -159,7 +159,7 @@ def _of_cells(cells: pl.DataFrame, how: Notation) -> _Part:
 
 
 def with_exact_shares(numbers: pl.DataFrame, units: Mapping[str, str]) -> tuple[pl.DataFrame, Mapping[str, str]]:
-    """Return the counters and their units, with each share of active cycles computed from the cycles, where these are known."""
+    """Return the counters and their units, with each share of active cycles computed from the cycles if these are known."""
     exact, known = [], dict(units)
     for active in numbers.columns:
         share = f"{active.removesuffix('.avg')}{SUFFIX}"
@@ -180,7 +180,7 @@ def _spread(cells: pl.DataFrame, value: str, rows: pl.Series) -> pl.DataFrame:
 
 
 def _known(number: pl.Expr, is_lost: pl.Expr) -> pl.Expr:
-    """Return the numbers, null where rounding has left nothing of them."""
+    """Return the numbers; null if rounding has lost them."""
     return pl.when(~is_lost).then(number)
 
 
@@ -227,10 +227,10 @@ class Notation:
     has_plain_zero: bool
 
     def is_lost(self, cells: pl.Expr, counter: pl.Expr) -> pl.Expr:
-        """Return whether two decimals leave too little of a number for what is computed from it.
+        """Return whether two decimals are too few for what is computed from a number.
 
-        Of a counter per cycle that is a number that they round to zero, of a share that is multiplied up also one that they leave
-        a single digit of.
+        For a counter per cycle, they are if the number is rounded to zero. For a share that is multiplied up, they also are if a
+        single digit is left.
         """
         text = cells.str.strip_chars()
         is_zero = pl.lit(self.has_plain_zero) & text.str.contains(rf"^-?0[{self.decimal}]00$")

@@ -79,7 +79,7 @@ def redact(content: bytes, *, where: str, keep: Iterable[str] = ()) -> Redaction
         n_searched=len(secrets.searched()),
         left=tuple(left_by_place(cleaning.left)),
         unsearched=tuple(word.decode("utf-8", "replace") for word in secrets.unsearched()),
-        lost=_lost(framing),
+        lost=_loss_text(framing),
     )
 
 
@@ -137,5 +137,5 @@ def _prefixed(encoded: bytes) -> bytes:
     return LENGTH.pack(len(encoded)) + encoded
 
 
-def _lost(framing: Framing) -> str | None:
+def _loss_text(framing: Framing) -> str | None:
     return None if framing.damage is None else f"{framing.damage}; everything after it is left out"

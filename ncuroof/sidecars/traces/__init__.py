@@ -1,1 +1,1 @@
-"""Reads traces of runs without ncu: how often kernels ran, and what the GPU did meanwhile."""
+"""Read traces of runs without ncu: how often kernels ran, and what the GPU did meanwhile."""

@@ -1,4 +1,4 @@
-"""Turns nested ranges of what the host did into ranges that do not overlap."""
+"""Turn nested host ranges into ranges that do not overlap."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def outermost(ranges: Iterable[HostRange]) -> Mapping[Hashable, Sequence[HostRan
 
 
 def innermost(ranges: Iterable[HostRange]) -> Iterator[HostRange]:
-    """Yield pieces of ranges that do not overlap: at each time, of the open ranges of a thread, the one that started last."""
+    """Yield pieces of ranges that do not overlap: at each time, the open range of each thread that started last."""
     for its_ranges in _by_thread(ranges).values():
         open_ranges: list[HostRange] = []
         reached_ns = -inf

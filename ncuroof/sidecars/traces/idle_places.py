@@ -1,4 +1,4 @@
-"""Where in a program a GPU was idle: how long at a time, what the host did meanwhile, and which kernel came next."""
+"""Find where in a program a GPU was idle: for how long, what the host did meanwhile, and which kernel came next."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Gap:
         start_ns: when the GPU ran out of work.
         end_ns: when it started to work again.
         next: the activity that ended the gap.
-        launch: the call that launched that activity; None where not known.
+        launch: the call that launched the activity; None if unknown.
     """
 
     start_ns: float
@@ -78,7 +78,7 @@ def during(gaps: Iterable[Gap], ranges: Mapping[Hashable, Sequence[HostRange]]) 
         scale = gap.duration_ns / (gap.launch.end_ns - gap.start_ns)
         for name, duration_ns in _shares(ranges.get(gap.launch.thread, ()), gap.start_ns, gap.launch.end_ns):
             total[name] += scale * duration_ns
-    places = _most(total)
+    places = _longest_places(total)
     return places if any(place.name != BETWEEN_RANGES for place in places) else ()
 
 
@@ -90,7 +90,7 @@ def before(gaps: Iterable[Gap]) -> tuple[Place, ...]:
     by_function: dict[str, float] = defaultdict(float)
     for name, duration_ns in by_name.items():
         by_function[function_name(name) or "copy"] += duration_ns
-    return _most(by_function)
+    return _longest_places(by_function)
 
 
 def _shares(ranges: Sequence[HostRange], start_ns: float, end_ns: float) -> Iterator[tuple[str, float]]:
@@ -107,7 +107,7 @@ def _shares(ranges: Sequence[HostRange], start_ns: float, end_ns: float) -> Iter
     yield BETWEEN_RANGES, end_ns - start_ns - named_ns
 
 
-def _most(total: Mapping[str, float]) -> tuple[Place, ...]:
+def _longest_places(total: Mapping[str, float]) -> tuple[Place, ...]:
     whole_ns = sum(total.values())
     places = [Place(name, ns) for name, ns in total.items() if ns > 0 and ns >= _LEAST_SHARE_FRAC * whole_ns]
     return tuple(sorted(places, key=lambda place: -place.duration_ns)[:_MOST_PLACES])

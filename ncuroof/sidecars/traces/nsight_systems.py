@@ -1,4 +1,4 @@
-"""Reads traces of Nsight Systems: reports (`.nsys-rep`), through the SQLite database that `nsys export` makes of them.
+"""Read traces of Nsight Systems: reports (`.nsys-rep`), through the SQLite database that `nsys export` makes of them.
 
 Tables and columns are those of "SQLite Schema Reference" in NVIDIA's Nsight Systems User Guide; its "Serialized Process and Thread
 Identifiers" explains the identifiers. Times are nanoseconds.
@@ -66,7 +66,7 @@ def read_nsys_trace(path: Path, *, waiting_calls: str) -> Timeline:
     """Return the timeline of a trace of Nsight Systems.
 
     Args:
-        path: of a report, which needs nsys to be installed, or of its SQLite export.
+        path: a report, which needs nsys to be installed, or its SQLite export.
         waiting_calls: regular expression for names of CUDA API calls that wait for the GPU.
 
     Raises:
@@ -109,16 +109,16 @@ def _read_database(database: Path, named: Path, waiting_calls: str) -> Timeline:
 
 
 def _timeline(connection: sqlite3.Connection, waiting: re.Pattern[str]) -> Timeline:
-    """Return the timeline in a database; of the API calls only those that launch an activity or wait for the GPU.
+    """Return the timeline in a database, with only those API calls that launch an activity or wait for the GPU.
 
     Raises:
-        ValueError, TypeError, sqlite3.Error: it does not follow the schema, or is too large.
+        ValueError, TypeError, sqlite3.Error: the database does not follow the schema, or is too large.
     """
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     activities = _at_most(
         chain(
             _kernels(connection) if _KERNELS in tables else (),
-            *(_others(connection, table) for table in (*_COPIES, _GRAPHS) if table in tables),
+            *(_copies_and_graphs(connection, table) for table in (*_COPIES, _GRAPHS) if table in tables),
         )
     )
     launches = {activity.launch for activity in activities}
@@ -141,7 +141,7 @@ def _kernels(connection: sqlite3.Connection) -> Iterator[Activity]:
         yield _activity(times, sys.intern(name), shape=shape)
 
 
-def _others(connection: sqlite3.Connection, table: str) -> Iterator[Activity]:
+def _copies_and_graphs(connection: sqlite3.Connection, table: str) -> Iterator[Activity]:
     """Yield copies, memsets, or CUDA graphs that were traced as a whole."""
     is_copy = table in _COPIES
     for times in connection.execute(f"SELECT {_TIMES} FROM {table}"):  # noqa: S608  our own table names

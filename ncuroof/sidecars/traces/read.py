@@ -1,4 +1,4 @@
-"""Turns traces of PyTorch's profiler or Nsight Systems into counts: how often kernels ran, and what the GPU did meanwhile."""
+"""Turn traces of PyTorch's profiler or Nsight Systems into counts: how often kernels ran, and what the GPU did meanwhile."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def read_trace(path: str | os.PathLike[str]) -> Counts:
     """Return how often each kernel of a trace ran, and what the GPU did meanwhile.
 
     Args:
-        path: of a file that `torch.profiler.profile.export_chrome_trace` wrote, compressed with gzip or not, or of a report of
+        path: a file that `torch.profiler.profile.export_chrome_trace` wrote, compressed with gzip or not, or a report of
             Nsight Systems (`.nsys-rep`) or its SQLite export.
 
     Raises:
-        CountsError: it cannot be read, is not such a trace, or holds no kernel.
+        CountsError: the file cannot be read, is not a trace, or has no kernel.
     """
     path, settings = Path(path), load_settings()
     found = None
-    with contextlib.suppress(OSError, ValueError):  # a file that is not there is told by what reads it
+    with contextlib.suppress(OSError, ValueError):  # the reader reports a missing file
         found = oddity(path.stat())
     if found is not None:
         raise CountsError(
@@ -56,8 +56,8 @@ def counts_of(timeline: Timeline, settings: Settings, *, source: str, steps: Cou
     """Return how often each kernel of a timeline ran, and what the GPU did meanwhile.
 
     Args:
-        timeline: of the steps or the run.
-        settings: of profiles/collect.toml.
+        timeline: the timeline of the steps or of the run.
+        settings: the settings of profiles/collect.toml.
         source: the tool that recorded it, a key of `PROFILERS`.
         steps: the steps in the timeline; None for a whole run.
     """

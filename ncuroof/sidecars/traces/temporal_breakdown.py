@@ -1,4 +1,4 @@
-"""Divides the time of a trace by what the GPU did: kernels, communication, copies, and idle time by what it waited for.
+"""Divide the time of a trace by what the GPU did: kernels, communication, copies, and idle time by what it waited for.
 
 The parts are those of Holistic Trace Analysis (docs.pytorch.org/tutorials, hta_intro_tutorial: "Temporal Breakdown", "Idle Time
 Breakdown"), except that waiting for the host is divided further: either the host itself waits for the GPU, or it has not launched
@@ -20,7 +20,7 @@ from ncuroof.sidecars.traces.idle_places import Gap, Place, before, during, half
 from ncuroof.sidecars.traces.timeline import MOST_NS, Activity, Call, Timeline, name_of
 
 _KINDS = ("computation", "communication", "memory")
-"""Kinds of GPU work; where they overlap, the first one counts: time with a computation kernel is computation."""
+"""Kinds of GPU work. If they overlap, the first one counts: time with a computation kernel is computation."""
 
 _TIMES_OF_STEPS = ("duration_ns", "batches_ns", "earlier_step_ns")
 _RESOLUTION_NS = 10.0
@@ -36,7 +36,7 @@ class Part:
             "first_launch", "synchronisation", "host_wait", "kernel_wait" or "other_wait".
         duration_ns: of all steps together.
         n_gaps: number of gaps with this cause; None if it is not idle time.
-        half_in_gaps_of_ns: half of the time was in gaps at least this long; None where not known.
+        half_in_gaps_of_ns: half of the time was in gaps at least this long; None if unknown.
         during: what the host did meanwhile, by descending idle time, if the GPU waited for it and the trace has host ranges.
         before: the kernels that ended the gaps, by descending idle time.
     """
@@ -55,9 +55,9 @@ class CountedSteps:
 
     Attributes:
         n_steps: number of steps.
-        duration_ns: from the start of the first step, on an idle GPU, until the GPU had finished all their work; None where not
-            known, and then the breakdown covers the time from the first GPU activity to the last.
-        batches_ns: time that the host waited for batches of a DataLoader, whether the GPU was idle or not; None where not known.
+        duration_ns: from the start of the first step, on an idle GPU, until the GPU had finished the work of all steps; None if
+            unknown: the breakdown then covers the time from the first GPU activity to the last.
+        batches_ns: time that the host waited for batches of a DataLoader, whether the GPU was idle or not; None if unknown.
         earlier_step_ns: median time of the steps just before, which ran without PyTorch's profiler; None without such steps.
     """
 
@@ -104,11 +104,11 @@ def break_down_time(
     """Return the breakdown for the busiest GPU; None if nothing ran, or if gaps mean nothing (`Timeline.is_stretched`).
 
     The cause of a gap follows from the call that launched the next activity. If it had not returned when the GPU ran out of work,
-    the GPU waited for the host: "synchronisation" if the launching thread was then inside a call that waits for the GPU, else
-    "host_wait". If it had returned, the activity was already queued: "kernel_wait". If it is not known: "other_wait".
+    the GPU waited for the host: "synchronisation" if the launching thread was in a call that waits for the GPU, else
+    "host_wait". If the call had returned, the activity was already queued: "kernel_wait". If the call is unknown: "other_wait".
 
     Args:
-        timeline: of the steps or the run.
+        timeline: the timeline of the steps or of the run.
         collectives: regular expression for names of communication kernels; case is ignored.
         waiting_calls: regular expression for names of CUDA API calls that wait for the GPU.
         steps: the steps in the timeline; None for a whole run.
@@ -158,7 +158,7 @@ def _idle_parts(activities: Sequence[Activity], timeline: Timeline, waiting: re.
     """Return how long the GPU was idle between its first and last activity, by what it waited for."""
     first_by_start = {each.start_ns: each for each in reversed(activities)}
     by_start = sorted(timeline.calls, key=lambda call: call.start_ns)
-    # of several calls the first: the runtime's, which calls the driver
+    # the first of several calls, that is, the runtime's, which calls the driver
     launches = {call.launch: call for call in reversed(by_start) if call.launch is not None}
     waits_by_thread: dict[object, list[Call]] = defaultdict(list)
     for call in by_start:

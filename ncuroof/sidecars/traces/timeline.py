@@ -1,4 +1,4 @@
-"""The contents of a trace, whichever tool recorded it: GPU activities, the calls that launched them, and host ranges."""
+"""The contents of a trace, independent of the tool: GPU activities, the calls that launched them, and host ranges."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ MOST_NS = 1e18
 """Thirty years; a longer time cannot have been measured."""
 
 WHOLE_GRAPH = "CUDA graph"
-"""Name for the kernels of a CUDA graph that was traced as a whole; their launch shapes are not known."""
+"""Name for the kernels of a CUDA graph that was traced as a whole; their launch shapes are unknown."""
 
 
 def as_shape(values: Sequence[Any]) -> Shape:
     """Return a grid or block read from a document.
 
     Raises:
-        TypeError, ValueError: it is not three integers.
+        TypeError, ValueError: the values are not three integers.
     """
     shape = tuple(int(value) for value in values)
     if len(shape) != 3:
@@ -33,14 +33,14 @@ class Activity:
     """A kernel, copy, memset, or CUDA graph traced as a whole, on a GPU.
 
     Attributes:
-        name: of a kernel, as the tool writes it.
+        name: name of a kernel, as the tool writes it.
         start_ns: since an arbitrary origin, the same for all of a timeline.
         duration_ns: how long it ran.
         gpu: identifies the GPU.
         launch: identifies the launch; equal to `Call.launch` of the call that launched it.
         shape: grid and block of a kernel; None for a copy or a graph.
         is_copy: a copy or memset.
-        stream: identifies the stream, across GPUs and processes; None where the tool does not say.
+        stream: identifies the stream, across GPUs and processes; None if the tool does not say.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Call:
         start_ns: on the activities' clock.
         end_ns: when it returned.
         thread: the thread that made it.
-        launch: identifies the launch, as in `Activity`; None where it launched nothing.
+        launch: identifies the launch, as in `Activity`; None if it launched nothing.
     """
 
     name: str
@@ -85,7 +85,7 @@ class HostRange:
         name: an operator, or a range that the program opened.
         start_ns: on the activities' clock.
         end_ns: when it ended.
-        thread: the thread that it is of.
+        thread: the thread of the range.
     """
 
     name: str
@@ -101,7 +101,7 @@ class Timeline:
     Attributes:
         activities: on all GPUs, in any order.
         calls: at least those that launched the activities, and those that wait for the GPU.
-        ranges: what the host did; empty where the tool did not record it.
+        ranges: what the host did; empty if the tool did not record it.
         is_stretched: the tool traced the kernels of CUDA graphs one by one, which serialises them: gaps mean nothing.
     """
 
@@ -120,7 +120,7 @@ def checked_duration(start_ns: float, duration_ns: float) -> float:
     """Return the duration if it is plausible.
 
     Raises:
-        ValueError: it is negative, not a number or longer than `MOST_NS`, or the start is not finite.
+        ValueError: the duration is negative, not a number or longer than `MOST_NS`, or the start is not finite.
     """
     if not (isfinite(start_ns) and 0 <= duration_ns < MOST_NS):
         raise ValueError(f"found an implausible duration: {duration_ns} ns from {start_ns} ns on")

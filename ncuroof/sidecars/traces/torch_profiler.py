@@ -1,4 +1,4 @@
-"""Reads traces of PyTorch's profiler, as it exports them (Chrome's trace format)."""
+"""Read traces of PyTorch's profiler, as it exports them (Chrome's trace format)."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _BATCH = "enumerate(DataLoader)#"
 
 _BACKWARD = "autograd::engine::evaluate_function"
 _ALL_BACKWARD = "backward pass"
-"""One name for all that the autograd engine evaluates, operator by operator."""
+"""One name for all operators that the autograd engine evaluates."""
 
 _MOST_US = 1e15
 _MOST_BYTES = 2 * 2**30
 _TOO_LARGE = f"more than {_MOST_BYTES >> 30} GiB: trace fewer steps"
 _MAX_RATIO, _SMALL_BYTES = 200, 64 << 20
-"""Most bytes of a trace per byte of its archive (traces of PyTorch compress ten- to thirtyfold), and what any archive may hold."""
+"""Most bytes of a trace per byte of its archive (PyTorch's traces compress ten- to thirtyfold); a size that is always allowed."""
 
 _KERNEL = "kernel"
 _COPIES = ("gpu_memcpy", "gpu_memset")
@@ -57,10 +57,10 @@ _Read = TypeVar("_Read")
 
 
 def read_torch_trace(path: Path) -> tuple[Timeline, CountedSteps | None]:
-    """Return the timeline of a trace, and its profiler steps; None if it has none.
+    """Return the timeline of a trace, and its profiler steps; None without steps.
 
     Args:
-        path: of a file that `torch.profiler.profile.export_chrome_trace` wrote, compressed with gzip or not.
+        path: a file that `torch.profiler.profile.export_chrome_trace` wrote, compressed with gzip or not.
 
     Raises:
         CountsError: it cannot be read, or is not such a trace.
@@ -73,7 +73,7 @@ def timeline_of(events: Events, where: str = "PyTorch's trace") -> Timeline:
     """Return the timeline of a trace's events, whose times are in µs.
 
     Args:
-        events: of a trace.
+        events: the events of a trace.
         where: the trace's name, for messages.
 
     Raises:
@@ -132,14 +132,14 @@ def _range(event: Mapping[str, Any], origin_us: float) -> HostRange:
 
 
 def _host_name(name: str) -> str:
-    """Return the name under which a range is summed up: one for the backward pass, and one for all batches of a DataLoader."""
+    """Return the name to sum a range under: the same for the whole backward pass, and for all batches of a DataLoader."""
     if name.startswith(_BACKWARD):
         return _ALL_BACKWARD
     return sys.intern(name.partition("#")[0] if name.startswith(_BATCH) else name)
 
 
 def _is_host_range(event: Mapping[str, Any]) -> bool:
-    """Return whether an event is a host range with valid times, and not a profiler step; others are ignored, not errors."""
+    """Return whether an event is a host range with valid times, and not a profiler step. Other events are ignored, not errors."""
     start, duration = event.get("ts"), event.get("dur")
     if not isinstance(start, (int, float)) or not isinstance(duration, (int, float)):
         return False
@@ -193,7 +193,7 @@ def _content(path: Path) -> bytes:
     """Return a trace's content, decompressed if needed.
 
     Raises:
-        ValueError: it is larger than `_MOST_BYTES`, or decompresses to more than a trace of its size does.
+        ValueError: the trace is larger than `_MOST_BYTES`, or decompresses to more than a trace of its size can.
     """
     n_stored = path.stat().st_size
     if n_stored > _MOST_BYTES:

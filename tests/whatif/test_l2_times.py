@@ -19,7 +19,7 @@ def only(row, target, profiles=H100):
     return project(table(row), profiles, [target]).row(0, named=True)
 
 
-def test_stages_of_l2_that_no_counter_names_count_for_the_range_alone() -> None:
+def test_l2_stages_without_a_counter_affect_only_the_range() -> None:
     copy = launch(dram=0.9, sm=0.1, l2=0.5) | {"busy.l2_whole": 8e4, "reached_by_whole_l2_frac": 0.9}
     found = only(copy, H200)
     # DRAM 90 µs * 3.35 / 4.8 = 62.81; L2 as a whole 80 * 5120 / 6016 = 68.09, and 10 µs of waiting
