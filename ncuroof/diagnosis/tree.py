@@ -20,6 +20,9 @@ _BUSIEST = "utilisation.busiest"
 _FEW_WAVES = 0.2
 """A grid below this many waves leaves most SMs, or most of each, without work, so that no unit becomes busy (a choice)."""
 
+_SHORT = 1.25
+"""Launches that take longer than so many times what the tree asks for are not said to be near it (a choice)."""
+
 _SAME = 0.005
 """Largest difference of utilisations that are the same: where memory and compute are both that of LSU, they fall together."""
 
@@ -182,7 +185,7 @@ def nearest_flips(judged: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     - Memory-bound, compute-bound and balanced become latency-bound where the busiest unit falls to the utilisation that the tree
       asks for, if that is nearer than what stands above.
     - A verdict by intensity becomes balanced where the intensity comes near the ridge.
-    - A grid of less than a wave becomes overhead where its duration falls to what the tree asks for, if that is nearest.
+    - A short launch of less than a wave becomes overhead where its duration falls to what the tree asks for, if that is nearest.
 
     Args:
         judged: one row per kernel with `verdict`, `is_by_intensity` and the quantities of the tree.
@@ -239,13 +242,14 @@ def nearest_flips(judged: pl.DataFrame, rules: Rules) -> pl.DataFrame:
         (is_latency & can_sms_be_busy & ~is_memory_busier, "compute", _COMPUTE, busy / compute),
     ]
     fills_a_wave = (pl.col("occupancy.most_waves") >= rules.threshold("fills_a_wave")).fill_null(value=True)
+    is_short = (pl.col("check.usual_ns") < _SHORT * rules.threshold("long_enough")).fill_null(value=False)
     is_busy = ~by_intensity & verdict.is_in(["memory", "compute", "balanced"])
     found = judged.select(
         "id",
         by_side=pl.coalesce(_flip(*case) for case in cases),
         to_latency=_flip(is_busy, "latency", _BUSIEST, busy / pl.col(_BUSIEST)),
         to_overhead=_flip(
-            verdict.is_in(["memory", "compute", "balanced", "latency"]) & ~fills_a_wave,
+            verdict.is_in(["memory", "compute", "balanced", "latency"]) & ~fills_a_wave & is_short,
             "overhead",
             "duration_ns",
             rules.threshold("long_enough") / pl.col("check.usual_ns"),

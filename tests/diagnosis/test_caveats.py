@@ -31,7 +31,8 @@ WAVES = "launch__waves_per_multiprocessor"
 ELAPSED = ".avg.pct_of_peak_sustained_elapsed"
 
 LONG: Counters = {DURATION: 1e6}
-BUSY: Counters = {**LONG, f"gpu__compute_memory_throughput{ELAPSED}": 90.0, f"sm__throughput{ELAPSED}": 30.0}
+SPEED_OF_LIGHT: Counters = {f"gpu__compute_memory_throughput{ELAPSED}": 90.0, f"sm__throughput{ELAPSED}": 30.0}
+BUSY: Counters = {**LONG, **SPEED_OF_LIGHT}
 """A millisecond, clearly memory-bound: a sure verdict, and nothing to warn of."""
 
 SLOW: Counters = {"device__attribute_clock_rate": 1e6, SMSP_CLOCK: 0.899e9}
@@ -265,6 +266,13 @@ TRIOS: dict[str, list[Trio]] = {
             Launch(LONG),
             just_not=(Launch(BUSY),),
             unknown=(Launch(LONG, n_collected=1, n_not_finite=1),),
+        )
+    ],
+    "duration_unknown": [
+        Trio(
+            Launch({**SPEED_OF_LIGHT, WAVES: 0.99}),
+            just_not=(Launch({**SPEED_OF_LIGHT, WAVES: 1.0}), Launch({**BUSY, WAVES: 0.99})),
+            unknown=(Launch(SPEED_OF_LIGHT),),
         )
     ],
     "known_units_only": [

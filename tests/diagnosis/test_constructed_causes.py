@@ -347,7 +347,7 @@ def test_what_one_finding_leaves_out_the_other_takes() -> None:
     of_alu = RULES.findings["integer_pipe"]
     assert of_alu.excluded_name_pattern == takes.name_pattern
     assert {*leaves.limiters, *of_alu.limiters} == set(takes.limiters)
-    assert takes.all_of == of_alu.all_of == leaves.all_of[:1]
+    assert takes.all_of == of_alu.all_of[:1] == leaves.all_of[:1]  # but of debug builds
 
 
 # ---- latency ----------------------------------------------------------------------------------------------------------------

@@ -101,10 +101,7 @@ def test_a_step_of_durations_and_bytes_alone_is_told_of_its_optimizer_and_loss()
     # sums over the launches, as shares of 13.76 ms.
     found = {row["finding"]: (row["n_launches"], row["share_frac"]) for row in analysis.actions.to_dicts()}
     assert found["unfused_optimizer"] == (600, pytest.approx(0.2376, abs=1e-4))
-    assert found["unfused_cross_entropy"] == (
-        5,
-        pytest.approx(0.1091, abs=1e-4),
-    )  # two of seven are small grids as well
+    assert found["unfused_cross_entropy"] == (7, pytest.approx(0.1113, abs=1e-4))
     # Of the launches that no counter of a unit judges, 35 keep DRAM busy for 60 % or more.
     shares = {name: (share.n_launches, share.share_frac) for name, share in analysis.summary.by_verdict.items()}
     assert shares["memory"] == (35, pytest.approx(0.2043, abs=1e-4))

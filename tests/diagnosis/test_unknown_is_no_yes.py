@@ -87,7 +87,7 @@ REASONS: dict[str, tuple[str, set[str]]] = {
     ),
     "check.debug_build": (
         "null without machine code; a debug build would only explain the same traffic",
-        {"local_memory", "local_memory_of_unknown_share", "local_memory_by_code"},
+        {"local_memory", "local_memory_of_unknown_share", "local_memory_by_code", "integer_pipe"},
     ),
     "device.tf32_speedup": ("null where the data sheet states none: it has no TF32", {"idle_tensor_cores_of_halves"}),
     "duration_ns": (_OTHER, {"idle_warps"}),

@@ -126,6 +126,11 @@ NAMES = {
         "void gemv2T_kernel_val<int, int, float, float, float, float, (int)128, (int)16>(T13, T5, T5)",
         "std::enable_if<true, void>::type internal::gemvx::kernel<int, int, double, double, double, double, (bool)0>(T13)",
     ],
+    "reference_check": [
+        "void ReferenceGemm_kernel(int, int, int, float, const float *, int)",
+        "void cutlass::reference::device::kernel::GemmComplex<cutlass::complex<float>>(T1)",
+        "verify_kernel(float *)",
+    ],
     "cutlass": [
         "void cutlass::Kernel2<cutlass_tensorop_bf16_s16816gemm_relu_bf16_128x128_32x4_tn_align8>(T1::Params)",
         "void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cute::tuple<int, int, int, int>>>(T1::Params)",
