@@ -193,6 +193,15 @@ def test_the_runner_needs_the_standard_library_alone() -> None:
             )
 
 
+def test_a_public_class_name_means_one_thing() -> None:
+    modules = defaultdict(set)
+    for path in MODULES:
+        for statement in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(statement, ast.ClassDef) and not statement.name.startswith("_"):
+                modules[statement.name].add(_named(path))
+    assert {name: found for name, found in modules.items() if len(found) > 1} == {}
+
+
 def test_files_stay_small() -> None:
     assert [_named(path) for path in MODULES if _n_lines(path) > MAX_LINES] == []
 

@@ -14,7 +14,7 @@ from ncuroof.batch.dataset import Dataset
 from ncuroof.cli.options import Location, common, either
 from ncuroof.cli.outputs import Outputs, written_as
 from ncuroof.errors import GatesFailedError, QueryError
-from ncuroof.fleet.questions import Changes, across_gpus, by_time, changes, code_versions, factors, overview
+from ncuroof.fleet.questions import FactorChanges, across_gpus, by_time, changes, code_versions, factors, overview
 from ncuroof.fleet.series import COLUMN_BY_FACTOR, LABEL_PREFIX, label, label_counts
 from ncuroof.formatting import counted
 from ncuroof.present.analysed import Document, Record
@@ -93,7 +93,7 @@ def fleet(  # noqa: PLR0913  an argument per option
     _check_query(sql, wants_failures=wants_failures, failing=failing)
     outputs.check([Path(dataset)])
     source = Dataset.at(dataset)
-    regressions: list[Changes] = []
+    regressions: list[FactorChanges] = []
     try:
         everything = source.kernels()
         kernels = _chosen(everything, kernel=kernel, gpu=gpu, since=since)
@@ -117,7 +117,7 @@ def fleet(  # noqa: PLR0913  an argument per option
     _raise_where_slower(regressions)
 
 
-def _raise_where_slower(found: Sequence[Changes]) -> None:
+def _raise_where_slower(found: Sequence[FactorChanges]) -> None:
     """Raise a `GatesFailedError` that names the kernels which got slower at the newest value of something."""
     said = [
         f"{row['short_name']} {factor(row['change_frac'])} by {each.by} ({row['before_value']} → {row['value']})"
@@ -151,7 +151,7 @@ def _brief(error: pl.exceptions.PolarsError) -> str:
     return said if len(said) <= _MAX_MESSAGE_LENGTH else f"{said[:_MAX_MESSAGE_LENGTH]}…"
 
 
-def _changes(kernels: pl.LazyFrame, compared: Sequence[str], failing: Sequence[str]) -> list[Changes]:
+def _changes(kernels: pl.LazyFrame, compared: Sequence[str], failing: Sequence[str]) -> list[FactorChanges]:
     """Return what changed by the factors to show, and by those that --fail-on names.
 
     Raises:
@@ -165,7 +165,7 @@ def _changes(kernels: pl.LazyFrame, compared: Sequence[str], failing: Sequence[s
     return [changes(kernels, name) for name in dict.fromkeys((*(compared or factors(kernels)), *failing))]
 
 
-def _asked(source: Dataset, kernels: pl.LazyFrame, found: Sequence[Changes], top: int) -> Document:
+def _asked(source: Dataset, kernels: pl.LazyFrame, found: Sequence[FactorChanges], top: int) -> Document:
     return fleet_document(
         source.location,
         overview(kernels),

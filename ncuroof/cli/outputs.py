@@ -24,7 +24,7 @@ from ncuroof.formatting import inert, printable
 
 if TYPE_CHECKING:
     from ncuroof.analysis import Analysis
-    from ncuroof.present.texts.terminal import View
+    from ncuroof.present.texts.terminal import TerminalOptions
     from ncuroof.reading import Reports
 
 _TEXT, _BINARY, _PAGE = "term", "parquet", "html"
@@ -167,7 +167,7 @@ def warn(found: Reports, analysis: Analysis) -> None:
         say(f"warning: {dropped}")
 
 
-def show_summary(analysis: Analysis, *, no_color: bool, view: View | None = None) -> None:
+def show_summary(analysis: Analysis, *, no_color: bool, view: TerminalOptions | None = None) -> None:
     """Print the summary on standard output: the first screen, or what `view` asks for."""
     from ncuroof.present.texts.terminal import print_summary  # noqa: PLC0415
 

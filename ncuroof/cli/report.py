@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ncuroof.analysis import Analysis
     from ncuroof.ingest import ReaderName
-    from ncuroof.present.texts.terminal import View
+    from ncuroof.present.texts.terminal import TerminalOptions
     from ncuroof.reading import Reports
     from ncuroof.sidecars.calibration import Calibration
 
@@ -156,7 +156,7 @@ def report(  # noqa: PLR0913  an argument per option
     from ncuroof.ingest import available_cores  # noqa: PLC0415
     from ncuroof.present import render, write  # noqa: PLC0415
     from ncuroof.present.output import page_beside  # noqa: PLC0415
-    from ncuroof.present.texts.terminal import View  # noqa: PLC0415
+    from ncuroof.present.texts.terminal import TerminalOptions  # noqa: PLC0415
 
     files, nvtx = files_of(reports), either(ranges)
     is_part = bool(chosen) or nvtx is not None or skip > 0 or count is not None
@@ -171,7 +171,7 @@ def report(  # noqa: PLR0913  an argument per option
     analysis = found.analyse(measured)
     if is_part:
         analysis = analysis.select(kernel=numbered(chosen, analysis), nvtx=nvtx, skip=skip, count=count)
-    view = View(
+    view = TerminalOptions(
         is_verbose=verbose, is_table=n_kernels is not None, n_kernels=n_kernels if isinstance(n_kernels, int) else None
     )
     if not quiet:
@@ -212,7 +212,7 @@ def _tell_reading(found: Reports, analysis: Analysis) -> None:
     say(f"read {kernels} from {reports_read}")
 
 
-def _show(analysis: Analysis, view: View, *, no_color: bool, is_chart: bool) -> None:
+def _show(analysis: Analysis, view: TerminalOptions, *, no_color: bool, is_chart: bool) -> None:
     """Print the summary; where a chart is asked for, that in its place, and a table that is asked for below it."""
     if is_chart:
         from ncuroof.present.charts.characters import print_chart  # noqa: PLC0415  most runs show no chart

@@ -136,9 +136,9 @@ def test_the_template_uses_what_the_context_explains_and_nothing_else():
         page_context.SourceFacts,
         page_context.VerdictShare,
         page_context.KernelRow,
-        page_context.Outlook,
+        page_context.LargestSavings,
         methods.Methods,
-        page_changes.Changes,
+        page_changes.RunChanges,
         page_changes.ChangeLine,
         page.Assets,
     ],
@@ -176,12 +176,12 @@ def test_a_sum_that_nobody_knows_is_not_zero():
 
 
 def test_shares_of_time_are_parts_of_the_bar():
-    # 300 µs and 100 µs: three quarters and one quarter of 1 000 thousandths.
+    # 300 µs and 100 µs: three quarters and one quarter.
     kernels = [kernel(duration_ns=300_000.0), kernel(id=1, duration_ns=100_000.0, verdict="compute")]
     shares = page_context.page_context(document(*kernels), load_rules()).verdict_shares
-    assert [(part.offset, part.width, part.share) for part in shares] == [
-        ("0.0", "750.0", "75.0 %"),
-        ("750.0", "250.0", "25.0 %"),
+    assert [(part.before_frac, part.share_frac, part.share) for part in shares] == [
+        (0.0, 0.75, "75.0 %"),
+        (0.75, 0.25, "25.0 %"),
     ]
 
 

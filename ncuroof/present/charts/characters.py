@@ -16,7 +16,7 @@ from ncuroof import formatting
 from ncuroof.present.analysed import Analysed, Record
 from ncuroof.present.charts.figures import chart
 from ncuroof.present.charts.plotly_figure import Dot, group_dots
-from ncuroof.present.charts.views import VIEWS, View
+from ncuroof.present.charts.views import VIEWS, RooflineView
 from ncuroof.present.documents.analysis import document
 from ncuroof.present.palette import verdict_colours
 from ncuroof.present.texts.layout import WIDTH, filled, fitting, is_width_set, result_console
@@ -105,7 +105,7 @@ def _of_device(run: Record, device: int, name: str, width: int) -> Iterator[Text
     yield from _prose(f"{formatting.printable(name)}: {VIEWS[0].no_chart[0].lower()}{VIEWS[0].no_chart[1:]}", width)
 
 
-def _chart(drawn: Record, dots: Sequence[Dot | None], view: View, name: str, width: int) -> Iterator[Text]:
+def _chart(drawn: Record, dots: Sequence[Dot | None], view: RooflineView, name: str, width: int) -> Iterator[Text]:
     level = drawn["levels"][0]
     rates = _labels(drawn["y"], level)
     margin = max(map(len, rates.values()), default=0) + 1

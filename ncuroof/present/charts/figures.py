@@ -16,7 +16,7 @@ from typing import Any
 from ncuroof import formatting
 from ncuroof.enums import SLOWER_PATH_SUFFIX, CeilingSource, MemoryLevel
 from ncuroof.present.analysed import Record
-from ncuroof.present.charts.views import FLOP, View, is_plottable
+from ncuroof.present.charts.views import FLOP, RooflineView, is_plottable
 
 _Ends = tuple[list[float], list[float]]
 """Ends of a line: intensities, and rates."""
@@ -58,7 +58,7 @@ def dot_sizes_px(durations_ns: Sequence[float | None]) -> list[float]:
 def chart(
     ceilings: Iterable[Record],
     kernels: Sequence[Record],
-    view: View = FLOP,
+    view: RooflineView = FLOP,
     places: Sequence[tuple[float, float]] = (),
     *,
     leaves_out: bool = False,
@@ -141,7 +141,7 @@ def _per_second(unit: str) -> str:
     return " or ".join(f"{each}/s" for each in unit.split(" or "))
 
 
-def _rate_tick(view: View, unit: str, value: float) -> str:
+def _rate_tick(view: RooflineView, unit: str, value: float) -> str:
     """Return a rate for an axis: "1 TFLOP/s", "1 TOP/s" for integers only, "1 T" where the title names both units."""
     return formatting.trimmed(view.write_rate(value).replace("FLOP/s", "" if " or " in unit else f"{unit}/s")).rstrip()
 
@@ -152,7 +152,7 @@ def _intensity_tick(value: float) -> str:
 
 
 def _drawn(
-    ceilings: Iterable[Record], kernels: Sequence[Record], view: View, dots: Sequence[Mapping[str, Any]]
+    ceilings: Iterable[Record], kernels: Sequence[Record], view: RooflineView, dots: Sequence[Mapping[str, Any]]
 ) -> tuple[list[Record], set[tuple[str, str]]]:
     """Return the roofs to draw, and kind and name of those that need no stand-in, from counters or without dots."""
     drawn = [ceiling for ceiling in ceilings if is_plottable(ceiling["per_s"])]
@@ -172,7 +172,7 @@ def _without_dots(drawn: Iterable[Record], dots: Iterable[Mapping[str, Any]]) ->
 
 
 def _drawn_first(
-    kernels: Sequence[Record], dots: Iterable[Mapping[str, Sequence[Record]]], level: str, trimmed: View | None
+    kernels: Sequence[Record], dots: Iterable[Mapping[str, Sequence[Record]]], level: str, trimmed: RooflineView | None
 ) -> list[Record]:
     """Return the points at a level that are drawn as dots: for each kernel, that of its dominant precision.
 
@@ -226,7 +226,7 @@ def _precisions(kernels: Iterable[Record]) -> set[str]:
 
 
 def _ranges(
-    ceilings: Sequence[Record], points: Sequence[Record], view: View
+    ceilings: Sequence[Record], points: Sequence[Record], view: RooflineView
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     """Return the ranges of both axes that include these points, every ridge and every peak (else the slopes' right ends)."""
     peaks = [roof["per_s"] for roof in ceilings if roof["kind"] == "compute"]
@@ -255,7 +255,11 @@ def _exponents(bounds: tuple[float, float]) -> list[float]:
 
 
 def _roofs(
-    drawn: Sequence[Record], source: str, x_range: tuple[float, float], view: View, counted: Collection[tuple[str, str]]
+    drawn: Sequence[Record],
+    source: str,
+    x_range: tuple[float, float],
+    view: RooflineView,
+    counted: Collection[tuple[str, str]],
 ) -> list[dict[str, Any]]:
     """Return the lines of one source: slopes up to the highest peak, peaks from where the steepest slope meets them.
 

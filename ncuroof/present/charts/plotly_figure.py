@@ -18,7 +18,7 @@ from ncuroof.errors import MissingExtraError, UnknownNameError
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import chart, dot_sizes_px
 from ncuroof.present.charts.roofline_svg import GRID, INK, PAPER, SOFT
-from ncuroof.present.charts.views import FLOP, VIEWS, View
+from ncuroof.present.charts.views import FLOP, VIEWS, RooflineView
 from ncuroof.present.palette import verdict_colours
 from ncuroof.present.sentences.breakdowns import LEAST_SPREAD_FRAC, extremes
 
@@ -182,7 +182,7 @@ def _error_bars(dots: Sequence[Dot], colour: str) -> Part:
     return {"error_y": {"type": "data", "symmetric": False, **bars, "color": colour, "thickness": 1.5, "width": 0}}
 
 
-def _layout(document: Record, device: int, view: View, *remarks: str) -> Part:
+def _layout(document: Record, device: int, view: RooflineView, *remarks: str) -> Part:
     """Return the layout without axes and roof labels."""
     names = [formatting.gpu_name(each) for each in document["devices"][device : device + 1]]
     if any(source["simulated"] for source in document["sources"]):
@@ -211,13 +211,13 @@ def _layout(document: Record, device: int, view: View, *remarks: str) -> Part:
     }
 
 
-def _remarks(dots: Sequence[Dot | None], level: str, view: View) -> list[str]:
+def _remarks(dots: Sequence[Dot | None], level: str, view: RooflineView) -> list[str]:
     n_without = sum(dot is None for dot in dots)
     without = f"{n_without} of {formatting.counted(len(dots), 'group')} of equal launches without a dot"
     return [f"{view.counted} {formatting.label(level)}", *([without] if n_without else [])]
 
 
-def _reason(document: Record, levels: Sequence[str], level: str | None, view: View) -> Part:
+def _reason(document: Record, levels: Sequence[str], level: str | None, view: RooflineView) -> Part:
     """Return the part of the layout that says why there is no chart at a level; `levels` are those with dots."""
     if not document["devices"]:
         reason = "There is no chart: no GPU is known."
@@ -306,7 +306,7 @@ class Dot:
     lines: tuple[str, ...]
 
 
-def group_dots(document: Record, *, device: int, view: View, level: str) -> list[Dot | None]:
+def group_dots(document: Record, *, device: int, view: RooflineView, level: str) -> list[Dot | None]:
     """Return a dot per group of a device, None for a group without one at that level; dot sizes are comparable across devices.
 
     Args:
@@ -338,7 +338,7 @@ def _longest_first(representative: Record, launches: Sequence[Record | None]) ->
     return [representative, *sorted(others, key=lambda kernel: -(kernel["duration_ns"] or 0.0))]
 
 
-def _dot(launches: Sequence[Record], view: View, level: str, size_px: float, of_group: str) -> Dot | None:
+def _dot(launches: Sequence[Record], view: RooflineView, level: str, size_px: float, of_group: str) -> Dot | None:
     """Return the dot of a group, given its launches, the longest first."""
     placed = [(kernel, points) for kernel in launches if (points := view.dots(kernel).get(level))]
     if not placed:
@@ -382,7 +382,7 @@ def verdict_title(name: str) -> str:
     return load_rules().verdicts[name].title
 
 
-def _place(point: Record, spread: tuple[float, float] | None, view: View) -> Iterator[str]:
+def _place(point: Record, spread: tuple[float, float] | None, view: RooflineView) -> Iterator[str]:
     """Yield where a point lies ("DRAM, FP32: 0.5 FLOP/B, 1 TFLOP/s, 80 % of its roof"), then the spread of rates if any."""
     where = ", ".join(formatting.label(name) for name in (point["level"], point.get("precision")) if name)
     roof = f", {formatting.share(point['roof_frac'])} of its roof" if point["roof_frac"] is not None else ""

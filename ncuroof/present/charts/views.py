@@ -14,7 +14,7 @@ _LEAST, _MOST = 1e-30, 1e30
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class RooflineView:
     """One roofline: where its numbers are in the document, and how they are written.
 
     Attributes:
@@ -102,7 +102,7 @@ def is_plottable(*values: float | None) -> bool:
     return all(value is not None and _LEAST <= value <= _MOST for value in values)
 
 
-FLOP = View(
+FLOP = RooflineView(
     name="flop",
     label="FLOP roofline",
     ceilings="ceilings",
@@ -118,7 +118,7 @@ FLOP = View(
     write_rate=formatting.flop_rate,
     write_slope=formatting.byte_rate,
 )
-INSTRUCTION = View(
+INSTRUCTION = RooflineView(
     name="instruction",
     label="Instruction roofline",
     ceilings="instruction_ceilings",

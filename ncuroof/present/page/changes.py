@@ -51,7 +51,7 @@ class ChangeLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class RunChanges:
     """What changed between two runs."""
 
     title: Annotated[str, "of the page: the run after against the one before"]
@@ -67,7 +67,7 @@ class Changes:
     n_more: Annotated[int, "changes that are not shown"]
 
 
-def changes(comparison: Record) -> Changes:
+def changes(comparison: Record) -> RunChanges:
     """Return what the page says of a document `ncuroof.comparison/1`."""
     lines = [_matched(match, comparison) for match in moved(comparison)]
     lines += [_alone(group, key) for key in ALONE for group in comparison[key]]
@@ -80,7 +80,7 @@ def changes(comparison: Record) -> Changes:
     ]
     headline, *remarks = (f"{line[0].upper()}{line[1:]}" for line in outcome(comparison))
     before, after = comparison["before"], comparison["after"]
-    return Changes(
+    return RunChanges(
         title=" against ".join(report_names(after["label"], before["label"])),
         headline=headline,
         sides=[("Before", side(before)), ("After", side(after))],

@@ -10,14 +10,14 @@ from typing import Annotated
 from ncuroof import formatting
 from ncuroof.diagnosis import Rules
 from ncuroof.present.analysed import Record
-from ncuroof.present.page.changes import Changes, changes
+from ncuroof.present.page.changes import RunChanges, changes
 from ncuroof.present.page.kernel_table import KernelRow, table_columns, table_rows, top_rows
 from ncuroof.present.page.launch_rows import launch_names, launch_rows, most_recoverable_first, n_represented
 from ncuroof.present.page.methods import Methods, methods
 from ncuroof.present.page.operators import Operators, operators
 from ncuroof.present.page.range_tree import RangeLine, range_tree
-from ncuroof.present.sentences.actions import Outlook, outlook, whole_time_ns, worth_a_row
-from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family
+from ncuroof.present.sentences.actions import LargestSavings, outlook, whole_time_ns, worth_a_row
+from ncuroof.present.sentences.breakdowns import BreakdownLine, VerdictShare, by_family, by_verdict
 from ncuroof.present.sentences.model_utilisation import mfu_share, mfu_value
 from ncuroof.present.sentences.remarks import (
     Doubt,
@@ -51,20 +51,6 @@ class SourceFacts:
     sections: Annotated[Sequence[str], "identifiers of the collected sections"]
     damage: Annotated[str, "what is wrong with the file, or empty"]
     is_simulated: Annotated[bool, "whether ncuroof wrote it"]
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictShare:
-    """The launches of one verdict."""
-
-    name: Annotated[str, "name of the verdict, for its colour"]
-    title: Annotated[str, "title of the verdict"]
-    doc: Annotated[str, "what the verdict means"]
-    launches: Annotated[str, "number of launches, in words"]
-    duration: Annotated[str, "their GPU time"]
-    share: Annotated[str, "of the run's GPU time"]
-    width: Annotated[str, "width of its part of the bar, in thousandths; 0 where no time is known"]
-    offset: Annotated[str, "start of its part of the bar, in thousandths"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +92,12 @@ class PageContext:
     wall_times: Annotated[Sequence[WallTimeTable], "what the GPU does in a step, for each counting run with a timeline"]
     verdict_shares: Annotated[Sequence[VerdictShare], "time by verdict"]
     time_by_verdict: Annotated[str, "the same as one sentence, for screen readers"]
-    changes: Annotated[Changes | None, "what changed since another run, on the page of a comparison"]
+    changes: Annotated[RunChanges | None, "what changed since another run, on the page of a comparison"]
     operators: Annotated[Operators | None, "expected against measured, where NVTX ranges name operators and shapes"]
     families: Annotated[Sequence[BreakdownLine], "time by family, the longest first"]
     ranges: Annotated[Sequence[RangeLine], "time by NVTX range, none where there are no ranges"]
     ranges_remark: Annotated[str, "what the time of a range includes besides its own launches, or empty"]
-    outlook: Annotated[Outlook, "the largest potential savings over the run"]
+    outlook: Annotated[LargestSavings, "the largest potential savings over the run"]
     top_kernels: Annotated[Sequence[KernelRow], "the groups of equal launches with the most recoverable time"]
     columns: Annotated[Sequence[tuple[str, str, str]], "key, title and kind (number or text) of the table's columns"]
     rows: Annotated[
@@ -127,7 +113,7 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
     weighting = summary.get("weighting")
     rows = most_recoverable_first(launch_rows(document))
     names = launch_names(kernels)
-    shares = list(_verdict_shares(summary, rules))
+    shares = by_verdict(summary)
     sources = document["sources"]
     changed = changes(comparison) if comparison is not None else None
     title = sources[0]["file"] if len(sources) == 1 else f"{len(sources)} reports"
@@ -285,20 +271,3 @@ def _totals(document: Record) -> list[tuple[str, str]]:
         ("failed to profile", formatting.quantity(summary["n_failed"], "count")),
         *mfu,
     ]
-
-
-def _verdict_shares(summary: Record, rules: Rules) -> Iterable[VerdictShare]:
-    offset = 0.0
-    for name, share in summary["by_verdict"].items():
-        width = 1000 * (share["share_frac"] or 0.0)
-        yield VerdictShare(
-            name=name,
-            title=rules.verdicts[name].title,
-            doc=rules.verdicts[name].doc,
-            launches=formatting.launches(share["n_launches"]),
-            duration=formatting.duration(share["duration_ns"]),
-            share=formatting.share(share["share_frac"]),
-            width=f"{width:.1f}",
-            offset=f"{offset:.1f}",
-        )
-        offset += width

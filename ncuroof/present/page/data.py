@@ -16,7 +16,7 @@ from ncuroof.metrics import Catalogue
 from ncuroof.metrics.families import title
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import chart, rounded
-from ncuroof.present.charts.views import FLOP, VIEWS, View
+from ncuroof.present.charts.views import FLOP, VIEWS, RooflineView
 from ncuroof.present.explanations.meanings import limiter_label
 from ncuroof.present.page.changes import arrows, changed_positions
 from ncuroof.present.page.kernel_detail import RANGE_MARK, SECTIONS, KernelDetails
@@ -150,7 +150,7 @@ def _group(row: LaunchRow) -> dict[str, Any]:
     }
 
 
-def _dots(kernels: Sequence[Record], view: View) -> dict[str, dict[str, list[Any]]]:
+def _dots(kernels: Sequence[Record], view: RooflineView) -> dict[str, dict[str, list[Any]]]:
     """Return the dots of all launches by level, in their dominant precision; coordinates are None for a launch without a dot."""
     dots = [view.dots(kernel) for kernel in kernels]
     return {
@@ -159,7 +159,7 @@ def _dots(kernels: Sequence[Record], view: View) -> dict[str, dict[str, list[Any
     }
 
 
-def _places(points: Sequence[Record], view: View) -> dict[str, list[Any]]:
+def _places(points: Sequence[Record], view: RooflineView) -> dict[str, list[Any]]:
     return {
         "x": [rounded(point.get(view.intensity)) for point in points],
         "y": [rounded(point.get(view.rate)) for point in points],
@@ -172,7 +172,7 @@ def _dot_precisions(kernel: Record) -> Iterable[str]:
     return (point["precision"] for point in FLOP.points(kernel))
 
 
-def _points(kernel: Record, view: View) -> list[list[Any]]:
+def _points(kernel: Record, view: RooflineView) -> list[list[Any]]:
     """Return level, precision and coordinates of each point of a launch that can be drawn."""
     return [
         [level, point.get("precision", ""), rounded(point[view.intensity]), rounded(point[view.rate])]

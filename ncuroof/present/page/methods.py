@@ -15,7 +15,7 @@ from ncuroof.diagnosis import Rules
 from ncuroof.diagnosis.conditions import Condition
 from ncuroof.metrics import quantity_unit
 from ncuroof.present.analysed import Record
-from ncuroof.present.charts.views import VIEWS, View
+from ncuroof.present.charts.views import VIEWS, RooflineView
 from ncuroof.present.documents.kernels import QUANTITY_GROUPS
 from ncuroof.present.explanations.explain import explain, names
 
@@ -78,7 +78,7 @@ def _condition(condition: Condition) -> str:
     return f"{condition.quantity} {op} {formatting.threshold(condition.threshold, unit)}"
 
 
-def _ceiling(ceiling: Record, names: Sequence[str], view: View) -> tuple[str, str, str, str, str]:
+def _ceiling(ceiling: Record, names: Sequence[str], view: RooflineView) -> tuple[str, str, str, str, str]:
     write = view.write_slope if ceiling["kind"] == "bandwidth" else view.write_rate
     device = ceiling["device"]
     return (

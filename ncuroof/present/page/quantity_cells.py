@@ -15,7 +15,7 @@ from ncuroof.diagnosis import Rules
 from ncuroof.enums import CeilingSource
 from ncuroof.metrics import Catalogue, quantity_unit
 from ncuroof.present.analysed import Record
-from ncuroof.present.charts.views import FLOP, INSTRUCTION, View
+from ncuroof.present.charts.views import FLOP, INSTRUCTION, RooflineView
 from ncuroof.present.explanations.meanings import quantity_label
 from ncuroof.present.page.text_table import Cell, Texts
 
@@ -198,7 +198,7 @@ def instruction_points(kernel: Record, texts: Texts) -> list[list[Cell]]:
     return [*rows, [texts.add(f"{executed} warp instructions executed{share}.")]]
 
 
-def _none(kernel: Record, view: View, texts: Texts) -> list[list[Cell]]:
+def _none(kernel: Record, view: RooflineView, texts: Texts) -> list[list[Cell]]:
     return [[texts.add(f"None: {view.off_chart_reason(kernel)}.")]]
 
 

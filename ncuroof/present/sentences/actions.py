@@ -32,7 +32,7 @@ class ActionLine:
     """A change that saves time: in one or more launches, or while the GPU idles."""
 
     number: Annotated[int, "in the list of all changes"]
-    expected: Annotated[str, "what it is expected to save of `Outlook.whole`, as a time"]
+    expected: Annotated[str, "what it is expected to save of `LargestSavings.whole`, as a time"]
     most: Annotated[str, "the most that it saves, as a time and a share"]
     title: Annotated[str, "of the finding, or why the GPU idles"]
     launches: Annotated[str, "number of launches, in words; empty for idle time"]
@@ -44,7 +44,7 @@ class ActionLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class LargestSavings:
     """The largest potential savings over the run."""
 
     actions: Annotated[Sequence[ActionLine], "the actions with the largest expected savings; empty where none is known"]
@@ -74,10 +74,10 @@ class Outlook:
         )
 
 
-def outlook(document: Record) -> Outlook:
+def outlook(document: Record) -> LargestSavings:
     """Return the largest potential savings over the run of a document `ncuroof.analysis/1`, which may lack kernels."""
     summary, found = document["summary"], document["summary"]["outlook"]
-    return Outlook(
+    return LargestSavings(
         actions=action_lines(document),
         whole=_of_which(summary),
         together=together(document),

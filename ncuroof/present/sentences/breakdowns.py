@@ -1,11 +1,13 @@
-"""The run's time by family and by NVTX range, and the spread of times within a group, as text ready to show."""
+"""The run's time by verdict, family and NVTX range, and the spread of times within a group, as text ready to show."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
 from ncuroof import formatting
+from ncuroof.diagnosis import load_rules
 from ncuroof.metrics.families import title
 from ncuroof.present.analysed import Record
 
@@ -17,6 +19,21 @@ LEAST_SPREAD_FRAC = 0.05
 
 
 @dataclass(frozen=True, slots=True)
+class VerdictShare:
+    """The launches of one verdict."""
+
+    name: Annotated[str, "name of the verdict, for its colour"]
+    title: Annotated[str, "title of the verdict"]
+    doc: Annotated[str, "what the verdict means"]
+    launches: Annotated[str, "number of launches, in words"]
+    n_launches: Annotated[int, "number of launches"]
+    duration: Annotated[str, "their GPU time"]
+    share: Annotated[str, "of the run's GPU time"]
+    share_frac: Annotated[float | None, "the same as a number; None where no time is known"]
+    before_frac: Annotated[float, "share of the verdicts before it: where its part of a bar starts"]
+
+
+@dataclass(frozen=True, slots=True)
 class BreakdownLine:
     """A part of the run."""
 
@@ -25,6 +42,28 @@ class BreakdownLine:
     duration: Annotated[str, "GPU time of all its launches"]
     recoverable: Annotated[str, "time above the roofline of all its launches"]
     launches: Annotated[str, "number of launches"]
+
+
+def by_verdict(summary: Record) -> tuple[VerdictShare, ...]:
+    """Return the parts of the run by verdict, in the order of the summary."""
+    return tuple(_by_verdict(summary))
+
+
+def _by_verdict(summary: Record) -> Iterator[VerdictShare]:
+    verdicts, before_frac = load_rules().verdicts, 0.0
+    for name, part in summary["by_verdict"].items():
+        yield VerdictShare(
+            name=name,
+            title=verdicts[name].title,
+            doc=verdicts[name].doc,
+            launches=formatting.launches(part["n_launches"]),
+            n_launches=part["n_launches"],
+            duration=formatting.duration(part["duration_ns"]),
+            share=formatting.share(part["share_frac"]),
+            share_frac=part["share_frac"],
+            before_frac=before_frac,
+        )
+        before_frac += part["share_frac"] or 0.0
 
 
 def by_family(summary: Record) -> tuple[BreakdownLine, ...]:

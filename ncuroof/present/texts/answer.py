@@ -52,7 +52,7 @@ class Instruction:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TimeShare:
     """A part of a time: its name, its share, and the verdict that gives its colour; no verdict for idle time and the rest."""
 
     name: str
@@ -82,11 +82,11 @@ class Answer:
     is_simulated: bool
     lead: str
     then: str
-    time: tuple[Part, ...]
+    time: tuple[TimeShare, ...]
     whole: str
     actions: tuple[Instruction, ...]
     n_more: int
-    limits: tuple[Part, ...]
+    limits: tuple[TimeShare, ...]
     kernels: str
     notes: tuple[str, ...]
 
@@ -133,23 +133,23 @@ def _gpus(entries: Record) -> list[str]:
 # ---- times -------------------------------------------------------------------------------------------------------------------
 
 
-def _time(summary: Record) -> tuple[Part, ...]:
+def _time(summary: Record) -> tuple[TimeShare, ...]:
     time = told_time(summary.get("weighting"))
     if time is None or "selection" in summary or time["idle_frac"] < SOME:
         return ()
     idle_frac = time["idle_frac"]
-    return (Part("working", 1 - idle_frac, None), Part("waiting", idle_frac, None))
+    return (TimeShare("working", 1 - idle_frac, None), TimeShare("waiting", idle_frac, None))
 
 
-def _limits(summary: Record) -> Iterator[Part]:
+def _limits(summary: Record) -> Iterator[TimeShare]:
     """Yield what limits the kernels, the largest share first; small shares are added up."""
     words = verdicts_in_plain_words()
     shares = {name: part["share_frac"] for name, part in summary["by_verdict"].items() if part["share_frac"]}
     ranked = sorted(shares, key=lambda each: -shares[each])
     named = ranked if len(ranked) == _N_LIMITS + 1 else ranked[:_N_LIMITS]
-    yield from (Part(words[name], shares[name], name) for name in named)
+    yield from (TimeShare(words[name], shares[name], name) for name in named)
     if rest := ranked[len(named) :]:
-        yield Part("other", sum(shares[name] for name in rest), None)
+        yield TimeShare("other", sum(shares[name] for name in rest), None)
 
 
 def _kernels(analysed: Analysed, summary: Record) -> str:

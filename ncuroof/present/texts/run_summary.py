@@ -17,8 +17,16 @@ from ncuroof.diagnosis import load_rules, with_weights
 from ncuroof.present.analysed import Analysed, Record
 from ncuroof.present.documents.analysis import document
 from ncuroof.present.explanations.meanings import limiter_label
-from ncuroof.present.sentences.actions import Outlook, most_worth, of_what, outlook
-from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_outer_range, differing, extremes
+from ncuroof.present.sentences.actions import LargestSavings, most_worth, of_what, outlook
+from ncuroof.present.sentences.breakdowns import (
+    BreakdownLine,
+    VerdictShare,
+    by_family,
+    by_outer_range,
+    by_verdict,
+    differing,
+    extremes,
+)
 from ncuroof.present.sentences.model_utilisation import mfu_line
 from ncuroof.present.sentences.remarks import (
     doubts_sentence,
@@ -44,16 +52,6 @@ _STALLS = "stalls"
 
 _HALF = 0.5
 """Share of the time above the roofline that a cause has to explain; the threshold of the caveat `stalls_unknown`, too."""
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictShare:
-    """One verdict's part of the run: name, title, share of GPU time (None without times), and launches."""
-
-    verdict: str
-    title: str
-    share_frac: float | None
-    n_launches: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +86,7 @@ class RunSummary:
     shares: tuple[VerdictShare, ...]
     families: tuple[BreakdownLine, ...]
     ranges: tuple[BreakdownLine, ...]
-    outlook: Outlook
+    outlook: LargestSavings
     kernels: tuple[KernelLine, ...]
     to_know: tuple[str, ...]
     n_more: int
@@ -116,7 +114,7 @@ def run_summary(analysed: Analysed, *, n_kernels: int | None = N_KERNELS) -> Run
         totals=_totals(analysed),
         mfu=_mfu(analysed, summary),
         wall_time=wall_time_lines(summary.get("weighting"), names_of_several(entries["sources"])),
-        shares=tuple(_shares(analysed)),
+        shares=by_verdict(summary),
         families=by_family(summary),
         ranges=by_outer_range(summary),
         outlook=outlook(entries),
@@ -202,12 +200,6 @@ def _totals(analysed: Analysed) -> str:
     if summary.n_failed:
         parts.append(f"{summary.n_failed} failed to profile")
     return "; ".join(parts)
-
-
-def _shares(analysed: Analysed) -> Iterator[VerdictShare]:
-    titles = load_rules().verdicts
-    for name, share in analysed.summary.by_verdict.items():
-        yield VerdictShare(name, titles[name].title, share.share_frac, share.n_launches)
 
 
 def notes(analysed: Analysed, reports: Sequence[str], summary: Record) -> Iterator[str]:
