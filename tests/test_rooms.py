@@ -23,7 +23,7 @@ FOLDERS = {
     "sidecars": ["traces"],
     "collect": ["runner"],
     "ingest": ["native", "code", "printed", "redaction"],
-    "present": ["sentences", "explanations", "documents", "texts", "brief", "charts", "page"],
+    "present": ["schemas", "sentences", "explanations", "documents", "texts", "brief", "charts", "page"],
 }
 """Folders of a room, in the same way: a folder may import those before it, and what lies beside them."""
 

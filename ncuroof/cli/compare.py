@@ -30,12 +30,12 @@ from ncuroof.comparison.accepted_runs import accepted_files, next_file, read_acc
 from ncuroof.comparison.history import history
 from ncuroof.errors import GateError, GatesFailedError, NcuroofError, OutputError, OutputFormatError
 from ncuroof.formatting import counted
-from ncuroof.present.analysed import Record
 from ncuroof.present.brief.comparison import comparison_brief
 from ncuroof.present.documents.comparison import comparison_document, history_document
 from ncuroof.present.documents.json_text import json_text
 from ncuroof.present.documents.sarif import comparison_sarif
 from ncuroof.present.output import check_place, write_whole
+from ncuroof.present.schemas.comparison import ComparisonDocument
 from ncuroof.present.source_tree import SourceTree
 from ncuroof.present.texts.comparison import history_text, to_annotations, to_junit, to_markdown, to_text
 from ncuroof.reading import BASELINE_SUFFIX
@@ -44,7 +44,7 @@ from ncuroof.resources import read_toml
 _PAGE = "html"
 _GATES_HINT = 'gates = ["time:+5%"] in [tool.ncuroof], or time = "+5%" in [tool.ncuroof.gates]'
 
-_FORMATS: Mapping[str, Callable[[Record], str | bytes]] = {
+_FORMATS: Mapping[str, Callable[[ComparisonDocument], str | bytes]] = {
     "term": to_text,
     "json": json_text,
     "md": to_markdown,
@@ -249,10 +249,11 @@ def _warn_without_gate(outputs: Outputs) -> None:
         say(f"warning: there is no gate, so that this comparison cannot fail: --gate time:+5%, or {_GATES_HINT}")
 
 
-def _page(document: Record, after: Analysis) -> str:
+def _page(document: ComparisonDocument, after: Analysis) -> str:
+    from ncuroof.present.documents.analysis import document as analysis_document  # noqa: PLC0415
     from ncuroof.present.page.render import render_page  # noqa: PLC0415  loads the template engine
 
-    return render_page(after.to_dict(), after.reports, document)
+    return render_page(analysis_document(after), after.reports, document)
 
 
 def _file_of_baseline(given: Path | str | None, outputs: Outputs, runs: Sequence[Path]) -> Path | None:

@@ -12,6 +12,7 @@ from ncuroof import formatting
 from ncuroof.present.analysed import Document, Record
 from ncuroof.present.brief.entries import NAME_BYTES, cut
 from ncuroof.present.brief.packet import BUDGET_BYTES, json_size, to_json
+from ncuroof.present.schemas.comparison import ComparisonDocument, GateEntry, MatchedGroupEntry
 from ncuroof.present.sentences.comparison import moved, outcome
 
 SCHEMA = "ncuroof.comparison_brief/1"
@@ -31,7 +32,7 @@ _OF_MATCH = ("how", "sureness", "outcome", "code", "is_significant", "change_fra
 _PAIRS = ("mean_ns", "n_launches", "verdict", "limiter", "roof_frac")
 
 
-def comparison_brief(document: Record, *, budget: int = BUDGET_BYTES) -> str:
+def comparison_brief(document: ComparisonDocument, *, budget: int = BUDGET_BYTES) -> str:
     """Return the brief of a document `ncuroof.comparison/1` as JSON of at most `budget` bytes.
 
     Args:
@@ -48,7 +49,7 @@ def comparison_brief(document: Record, *, budget: int = BUDGET_BYTES) -> str:
     return to_json(packet)
 
 
-def _beginning(document: Record) -> Document:
+def _beginning(document: ComparisonDocument) -> Document:
     """Return what fits the smallest budget, whatever the names are."""
     packet: Document = {
         "schema": SCHEMA,
@@ -62,12 +63,13 @@ def _beginning(document: Record) -> Document:
     return packet | {"left_out": _left_out(document, packet)}
 
 
-def _changes(document: Record) -> Iterator[Document]:
+def _changes(document: ComparisonDocument) -> Iterator[Document]:
     """Yield what a brief may have, the most important first."""
     yield from (
         {"gates": [_gate(gate)]} for gate in sorted(document["gates"], key=lambda gate: bool(gate["has_passed"]))
     )
-    yield {"summary": {key: document["summary"][key] for key in _OF_SUMMARY}}
+    summary: Record = document["summary"]
+    yield {"summary": {key: summary[key] for key in _OF_SUMMARY}}
     yield from ({"reasons": [cut(each, _REASON_BYTES)]} for each in document["comparable"]["reasons"][:_N_REASONS])
     yield {"before": _run(document["before"]), "after": _run(document["after"])}
     yield from ({"kernels": [_match(match)]} for match in moved(document))
@@ -77,7 +79,7 @@ def _run(run: Record) -> Document:
     return {"label": cut(run["label"], NAME_BYTES), **{key: run[key] for key in _OF_RUN if run[key] is not None}}
 
 
-def _gate(gate: Record) -> Document:
+def _gate(gate: GateEntry) -> Document:
     reasons = [cut(reason, _REASON_BYTES) for reason in gate["reasons"][:_N_REASONS]]
     return {"gate": cut(gate["gate"], NAME_BYTES), "has_passed": gate["has_passed"], "reasons": reasons}
 
@@ -96,7 +98,7 @@ def _match(match: Record) -> Document:
     }
 
 
-def _ids(groups: Sequence[Record]) -> list[int]:
+def _ids(groups: Sequence[MatchedGroupEntry]) -> list[int]:
     """Return the first launch of each group, by id in its own report."""
     return [group["ids"][0] for group in groups if group["ids"]][:_N_FINDINGS]
 
@@ -106,7 +108,7 @@ def _found(match: Record, key: str) -> list[str]:
     return [each["id"] for each in (match["findings"] or {}).get(key, ())][:_N_FINDINGS]
 
 
-def _left_out(document: Record, packet: Record) -> Document:
+def _left_out(document: ComparisonDocument, packet: Record) -> Document:
     """Return how many matches that changed, and how many gates, a brief lacks."""
     return {
         "kernels": len(moved(document)) - len(packet["kernels"]),

@@ -20,6 +20,8 @@ from ncuroof.present.charts.figures import chart, dot_sizes_px
 from ncuroof.present.charts.roofline_svg import GRID, INK, PAPER, SOFT
 from ncuroof.present.charts.views import FLOP, VIEWS, RooflineView
 from ncuroof.present.palette import verdict_colours
+from ncuroof.present.schemas.analysis import AnalysisDocument, GroupEntry
+from ncuroof.present.schemas.kernels import KernelEntry
 from ncuroof.present.sentences.breakdowns import LEAST_SPREAD_FRAC, extremes
 
 if TYPE_CHECKING:
@@ -62,7 +64,9 @@ _AS_ONE_PX = 5.0
 """Lines closer than this count as one: the label shift clears both."""
 
 
-def roofline_figure(document: Record, *, device: int = 0, view: str = FLOP.name, level: str | None = None) -> Figure:
+def roofline_figure(
+    document: AnalysisDocument, *, device: int = 0, view: str = FLOP.name, level: str | None = None
+) -> Figure:
     """Return the roofline chart of a device, or a figure that says why there is none.
 
     Axes are logarithmic: FLOP/s over FLOP/byte, or warp instructions per second over warp instructions per transaction.
@@ -182,7 +186,7 @@ def _error_bars(dots: Sequence[Dot], colour: str) -> Part:
     return {"error_y": {"type": "data", "symmetric": False, **bars, "color": colour, "thickness": 1.5, "width": 0}}
 
 
-def _layout(document: Record, device: int, view: RooflineView, *remarks: str) -> Part:
+def _layout(document: AnalysisDocument, device: int, view: RooflineView, *remarks: str) -> Part:
     """Return the layout without axes and roof labels."""
     names = [formatting.gpu_name(each) for each in document["devices"][device : device + 1]]
     if any(source["simulated"] for source in document["sources"]):
@@ -217,7 +221,7 @@ def _remarks(dots: Sequence[Dot | None], level: str, view: RooflineView) -> list
     return [f"{view.counted} {formatting.label(level)}", *([without] if n_without else [])]
 
 
-def _reason(document: Record, levels: Sequence[str], level: str | None, view: RooflineView) -> Part:
+def _reason(document: AnalysisDocument, levels: Sequence[str], level: str | None, view: RooflineView) -> Part:
     """Return the part of the layout that says why there is no chart at a level; `levels` are those with dots."""
     if not document["devices"]:
         reason = "There is no chart: no GPU is known."
@@ -306,7 +310,7 @@ class Dot:
     lines: tuple[str, ...]
 
 
-def group_dots(document: Record, *, device: int, view: RooflineView, level: str) -> list[Dot | None]:
+def group_dots(document: AnalysisDocument, *, device: int, view: RooflineView, level: str) -> list[Dot | None]:
     """Return a dot per group of a device, None for a group without one at that level; dot sizes are comparable across devices.
 
     Args:
@@ -329,7 +333,7 @@ def group_dots(document: Record, *, device: int, view: RooflineView, level: str)
     return dots
 
 
-def _longest_first(representative: Record, launches: Sequence[Record | None]) -> list[Record]:
+def _longest_first(representative: KernelEntry, launches: Sequence[KernelEntry | None]) -> list[KernelEntry]:
     """Return the launches of a group, its representative first; only this one where the document lacks some of them."""
     known = [kernel for kernel in launches if kernel is not None]
     if len(known) < len(launches):
@@ -338,7 +342,7 @@ def _longest_first(representative: Record, launches: Sequence[Record | None]) ->
     return [representative, *sorted(others, key=lambda kernel: -(kernel["duration_ns"] or 0.0))]
 
 
-def _dot(launches: Sequence[Record], view: RooflineView, level: str, size_px: float, of_group: str) -> Dot | None:
+def _dot(launches: Sequence[KernelEntry], view: RooflineView, level: str, size_px: float, of_group: str) -> Dot | None:
     """Return the dot of a group, given its launches, the longest first."""
     placed = [(kernel, points) for kernel in launches if (points := view.dots(kernel).get(level))]
     if not placed:
@@ -359,11 +363,11 @@ def _dot(launches: Sequence[Record], view: RooflineView, level: str, size_px: fl
     )
 
 
-def _name(kernel: Record) -> str:
+def _name(kernel: KernelEntry) -> str:
     return f"#{kernel['id']} {formatting.kernel_name(kernel, _MOST_NAME)}"
 
 
-def _of_group(group: Record, total_ns: float | None) -> str:
+def _of_group(group: GroupEntry, total_ns: float | None) -> str:
     """Return "12 launches, 210 µs to 290 µs each (±8.3 %), 3.00 ms in all, 16.2 % of the run"."""
     duration_ns, n_launches = group["duration_ns"], group["n_launches"]
     time = formatting.duration(duration_ns) + (" in all" if n_launches > 1 else "")
@@ -371,7 +375,7 @@ def _of_group(group: Record, total_ns: float | None) -> str:
     return ", ".join(filter(None, (formatting.launches(n_launches), extremes(group), time, share)))
 
 
-def _bound(kernel: Record) -> str:
+def _bound(kernel: KernelEntry) -> str:
     """Return "memory-bound, DRAM"."""
     limiter = kernel["limiter"]
     return ", ".join([verdict_title(kernel["verdict"]), *([] if limiter is None else [formatting.label(limiter)])])

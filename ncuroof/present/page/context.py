@@ -9,13 +9,15 @@ from typing import Annotated
 
 from ncuroof import formatting
 from ncuroof.diagnosis import Rules
-from ncuroof.present.analysed import Record
 from ncuroof.present.page.changes import RunChanges, changes
 from ncuroof.present.page.kernel_table import KernelRow, table_columns, table_rows, top_rows
 from ncuroof.present.page.launch_rows import launch_names, launch_rows, most_recoverable_first, n_represented
 from ncuroof.present.page.methods import Methods, methods
 from ncuroof.present.page.operators import Operators, operators
 from ncuroof.present.page.range_tree import RangeLine, range_tree
+from ncuroof.present.schemas.analysis import AnalysisDocument, DeviceEntry, SourceEntry, SummaryEntry
+from ncuroof.present.schemas.comparison import ComparisonDocument
+from ncuroof.present.schemas.kernels import KernelEntry
 from ncuroof.present.sentences.actions import LargestSavings, outlook, whole_time_ns, worth_a_row
 from ncuroof.present.sentences.breakdowns import BreakdownLine, VerdictShare, by_family, by_verdict
 from ncuroof.present.sentences.model_utilisation import mfu_share, mfu_value
@@ -107,7 +109,7 @@ class PageContext:
     methods: Annotated[Methods, "how the numbers were obtained"]
 
 
-def page_context(document: Record, rules: Rules, comparison: Record | None = None) -> PageContext:
+def page_context(document: AnalysisDocument, rules: Rules, comparison: ComparisonDocument | None = None) -> PageContext:
     """Return the template's context for a document `ncuroof.analysis/1`, and for a comparison with that run as the one after."""
     kernels, summary = document["kernels"], document["summary"]
     weighting = summary.get("weighting")
@@ -151,7 +153,7 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
     )
 
 
-def _chips(document: Record) -> list[str]:
+def _chips(document: AnalysisDocument) -> list[str]:
     """Return the GPUs, each name once, and how many of the run's launches were profiled."""
     names = dict.fromkeys(formatting.gpu_name(device) for device in document["devices"])
     summary, weighting = document["summary"], document["summary"].get("weighting")
@@ -161,9 +163,10 @@ def _chips(document: Record) -> list[str]:
     return [*names, profiled]
 
 
-def _figures(document: Record) -> list[tuple[str, str]]:
+def _figures(document: AnalysisDocument) -> list[tuple[str, str]]:
     """Return the expected saving of the first change, how well the tensor cores are used, and how much is above the roofline."""
-    summary, utilisation = document["summary"], (document["expected"] or {}).get("utilisation")
+    summary, expected = document["summary"], document["expected"]
+    utilisation = None if expected is None else expected["utilisation"]
     found = []
     if actions := worth_a_row(document):
         number = document["actions"].index(actions[0]) + 1
@@ -184,13 +187,13 @@ def _figures(document: Record) -> list[tuple[str, str]]:
     return found
 
 
-def _step_title(summary: Record, reports: Sequence[str]) -> str:
+def _step_title(summary: SummaryEntry, reports: Sequence[str]) -> str:
     """Return whose time the bar shows, and how long it is; empty without a timeline."""
     time = told_time(summary.get("weighting"))
     return "" if time is None else f"{whose_time(time, reports)}, {formatting.duration(time['duration_ns'])}"
 
 
-def _step(summary: Record) -> Iterable[StepPart]:
+def _step(summary: SummaryEntry) -> Iterable[StepPart]:
     """Yield the parts of a step: what the GPU works, and why it waits, as long as it does so without a profiler."""
     time = told_time(summary.get("weighting"))
     if time is None or "selection" in summary or time["idle_frac"] < SOME:
@@ -214,13 +217,13 @@ def _step(summary: Record) -> Iterable[StepPart]:
         offset += 1000 * share_frac
 
 
-def _ranges_remark(document: Record) -> str:
+def _ranges_remark(document: AnalysisDocument) -> str:
     represents_others = any(number != 1 for number in n_represented(document["kernels"]) or ())
     parts = [_OF_REPORTS if len(document["sources"]) > 1 else "", _OTHER_RANGES if represents_others else ""]
     return " ".join(filter(None, parts))
 
 
-def _source(source: Record) -> SourceFacts:
+def _source(source: SourceEntry) -> SourceFacts:
     facts = {
         "Nsight Compute": source["ncu_version"],
         "driver": source["driver_version"],
@@ -240,7 +243,7 @@ def _source(source: Record) -> SourceFacts:
     )
 
 
-def _device(index: int, device: Record, kernels: Sequence[Record]) -> tuple[str, Sequence[tuple[str, str]]]:
+def _device(index: int, device: DeviceEntry, kernels: Sequence[KernelEntry]) -> tuple[str, Sequence[tuple[str, str]]]:
     own = [kernel for kernel in kernels if kernel["device"] == index]
     clocks = [kernel["sm_clock_hz"] for kernel in own if kernel["sm_clock_hz"]]
     low, middle, high = (
@@ -256,8 +259,9 @@ def _device(index: int, device: Record, kernels: Sequence[Record]) -> tuple[str,
     ]
 
 
-def _totals(document: Record) -> list[tuple[str, str]]:
-    summary, utilisation = document["summary"], (document["expected"] or {}).get("utilisation")
+def _totals(document: AnalysisDocument) -> list[tuple[str, str]]:
+    summary, expected = document["summary"], document["expected"]
+    utilisation = None if expected is None else expected["utilisation"]
     mfu = [] if utilisation is None else [("MFU", mfu_value(utilisation, summary))]
     duration_ns, recoverable_ns = summary["duration_ns"], summary["recoverable_ns"]
     recorded = formatting.quantity(summary["n_kernels"], "count")

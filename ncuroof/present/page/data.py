@@ -24,6 +24,9 @@ from ncuroof.present.page.launch_rows import LaunchRow, launch_names, launch_row
 from ncuroof.present.page.range_tree import range_tree
 from ncuroof.present.page.text_table import Cell, Texts
 from ncuroof.present.page.whatif import scaling, targets
+from ncuroof.present.schemas.analysis import AnalysisDocument
+from ncuroof.present.schemas.comparison import ComparisonDocument
+from ncuroof.present.schemas.kernels import KernelEntry
 from ncuroof.present.sentences.actions import action_lines, counted_finding, gpu_time, most_worth
 from ncuroof.present.sentences.report_names import names_of_several
 
@@ -36,7 +39,9 @@ RESOURCES = (
 """Utilisations with a column of bars."""
 
 
-def page_index(document: Record, rules: Rules, comparison: Record | None = None) -> dict[str, Any]:
+def page_index(
+    document: AnalysisDocument, rules: Rules, comparison: ComparisonDocument | None = None
+) -> dict[str, Any]:
     """Return the index: columns of all launches, the charts of all devices, and the display names used in both."""
     texts = Texts()
     kernels = document["kernels"]
@@ -85,7 +90,7 @@ def page_index(document: Record, rules: Rules, comparison: Record | None = None)
     }
 
 
-def detail_parts(document: Record, rules: Rules, catalogue: Catalogue) -> Iterable[dict[str, Any]]:
+def detail_parts(document: AnalysisDocument, rules: Rules, catalogue: Catalogue) -> Iterable[dict[str, Any]]:
     """Yield the details of `DETAILS_PER_PART` launches at a time, each part with the texts and quantities that it refers to."""
     kernels = document["kernels"]
     for first in range(0, len(kernels), DETAILS_PER_PART):
@@ -102,13 +107,13 @@ def detail_parts(document: Record, rules: Rules, catalogue: Catalogue) -> Iterab
         yield {"kernels": described, "quantities": details.quantities, "texts": texts.table()}
 
 
-def dram_intensity(kernel: Record) -> float | None:
+def dram_intensity(kernel: KernelEntry) -> float | None:
     """Return FLOPs per DRAM byte in the dominant precision; None where either is not known."""
     point: Record = next(iter(FLOP.dots(kernel).get("dram", ())), {})
     return point.get("intensity_flop_per_byte")
 
 
-def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
+def _launches(kernels: Sequence[KernelEntry], texts: Texts) -> dict[str, Any]:
     findings = [most_worth(kernel["findings"]) for kernel in kernels]
     counted = [counted_finding(kernel["findings"]) for kernel in kernels]
     return {
@@ -150,7 +155,7 @@ def _group(row: LaunchRow) -> dict[str, Any]:
     }
 
 
-def _dots(kernels: Sequence[Record], view: RooflineView) -> dict[str, dict[str, list[Any]]]:
+def _dots(kernels: Sequence[KernelEntry], view: RooflineView) -> dict[str, dict[str, list[Any]]]:
     """Return the dots of all launches by level, in their dominant precision; coordinates are None for a launch without a dot."""
     dots = [view.dots(kernel) for kernel in kernels]
     return {
@@ -168,11 +173,11 @@ def _places(points: Sequence[Record], view: RooflineView) -> dict[str, list[Any]
     }
 
 
-def _dot_precisions(kernel: Record) -> Iterable[str]:
+def _dot_precisions(kernel: KernelEntry) -> Iterable[str]:
     return (point["precision"] for point in FLOP.points(kernel))
 
 
-def _points(kernel: Record, view: RooflineView) -> list[list[Any]]:
+def _points(kernel: KernelEntry, view: RooflineView) -> list[list[Any]]:
     """Return level, precision and coordinates of each point of a launch that can be drawn."""
     return [
         [level, point.get("precision", ""), rounded(point[view.intensity]), rounded(point[view.rate])]
@@ -181,7 +186,7 @@ def _points(kernel: Record, view: RooflineView) -> list[list[Any]]:
     ]
 
 
-def _charts(document: Record, texts: Texts, moved: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
+def _charts(document: AnalysisDocument, texts: Texts, moved: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
     """Return the charts of each device, including those that only kernels refer to."""
     devices, kernels = document["devices"], document["kernels"]
     numbers = {*range(len(devices)), *(kernel["device"] for kernel in kernels)} - {None}
@@ -197,7 +202,7 @@ def _charts(document: Record, texts: Texts, moved: Sequence[Sequence[Any]]) -> l
     ]
 
 
-def _views(document: Record, device: int, moved: Sequence[Sequence[Any]]) -> dict[str, Any]:
+def _views(document: AnalysisDocument, device: int, moved: Sequence[Sequence[Any]]) -> dict[str, Any]:
     """Return a device's charts by view, and which view opens first: the first with dots."""
     kernels = [kernel for kernel in document["kernels"] if kernel["device"] == device]
     places = [(x, y) for position, x, y, _ in moved if document["kernels"][position]["device"] == device]

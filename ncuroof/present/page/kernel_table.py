@@ -8,10 +8,11 @@ from typing import Annotated
 
 from ncuroof import formatting
 from ncuroof.diagnosis import Rules
-from ncuroof.present.analysed import Record
 from ncuroof.present.explanations.meanings import limiter_label
 from ncuroof.present.page.data import dram_intensity
 from ncuroof.present.page.launch_rows import LaunchRow, launch_rows
+from ncuroof.present.schemas.analysis import AnalysisDocument
+from ncuroof.present.schemas.kernels import KernelEntry
 from ncuroof.present.sentences.actions import most_worth
 from ncuroof.present.sentences.breakdowns import extremes
 from ncuroof.present.sentences.source_lines import where_sentence
@@ -51,13 +52,15 @@ COLUMNS = (
 """Key, title and kind of the columns of the table of kernels."""
 
 
-def table_columns(kernels: Sequence[Record]) -> list[tuple[str, str, str]]:
+def table_columns(kernels: Sequence[KernelEntry]) -> list[tuple[str, str, str]]:
     """Return COLUMNS, with the unit of these kernels' work in the titles."""
     unit = formatting.work_units(kernel["dominant_precision"] or "" for kernel in kernels)
     return [(key, title.replace("FLOP", unit.rpartition(" or ")[2]), kind) for key, title, kind in COLUMNS]
 
 
-def table_rows(document: Record, rules: Rules, rows: Iterable[LaunchRow], names: Sequence[str]) -> list[KernelRow]:
+def table_rows(
+    document: AnalysisDocument, rules: Rules, rows: Iterable[LaunchRow], names: Sequence[str]
+) -> list[KernelRow]:
     """Return the rows as text.
 
     Args:
@@ -70,7 +73,7 @@ def table_rows(document: Record, rules: Rules, rows: Iterable[LaunchRow], names:
     return [_row(kernels[row.position], row, total_ns, rules, names[row.position]) for row in rows]
 
 
-def top_rows(document: Record, rules: Rules, names: Sequence[str]) -> list[KernelRow]:
+def top_rows(document: AnalysisDocument, rules: Rules, names: Sequence[str]) -> list[KernelRow]:
     """Return the rows of the first groups that have recoverable time, with the extremes of their times; arguments as above."""
     rows = table_rows(document, rules, launch_rows(document)[:_N_TOP], names)
     return [
@@ -83,7 +86,7 @@ def top_rows(document: Record, rules: Rules, names: Sequence[str]) -> list[Kerne
     ]
 
 
-def _row(kernel: Record, row: LaunchRow, total_ns: float | None, rules: Rules, name: str) -> KernelRow:
+def _row(kernel: KernelEntry, row: LaunchRow, total_ns: float | None, rules: Rules, name: str) -> KernelRow:
     utilisation = kernel["utilisation"]
     finding = most_worth(kernel["findings"])
     return KernelRow(

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from ncuroof import formatting
-from ncuroof.present.analysed import Record
+from ncuroof.present.schemas.analysis import AnalysisDocument
+from ncuroof.present.schemas.kernels import KernelEntry
 from ncuroof.present.sentences.report_names import distinguishing_words
 
 MOST_NAME = 80
@@ -38,7 +39,7 @@ class LaunchRow:
     recoverable_ns: float | None
 
 
-def launch_rows(document: Record) -> list[LaunchRow]:
+def launch_rows(document: AnalysisDocument) -> list[LaunchRow]:
     """Return a row per group of the document, then one per launch outside all groups, whose collection failed."""
     kernels = document["kernels"]
     position_by_id = {kernel["id"]: position for position, kernel in enumerate(kernels)}
@@ -68,14 +69,14 @@ def most_recoverable_first(rows: Iterable[LaunchRow]) -> list[LaunchRow]:
     return sorted(rows, key=rank)
 
 
-def n_represented(kernels: Sequence[Record]) -> list[float] | None:
+def n_represented(kernels: Sequence[KernelEntry]) -> list[float] | None:
     """Return how many launches each kernel represents, 1 if it failed, as it is in no sum; None without a counting run."""
     if not kernels or "n_represented" not in kernels[0]:
         return None
     return [1.0 if kernel["failed"] else kernel["n_represented"] for kernel in kernels]
 
 
-def launch_names(kernels: Sequence[Record], n_characters: int = MOST_NAME) -> list[str]:
+def launch_names(kernels: Sequence[KernelEntry], n_characters: int = MOST_NAME) -> list[str]:
     """Return the short name of each launch, with the words that tell it from others of that name: "copy · Wide, block 32×16".
 
     Args:

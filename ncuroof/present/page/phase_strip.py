@@ -7,8 +7,8 @@ from typing import Any
 
 from ncuroof import formatting
 from ncuroof.diagnosis import load_rules
-from ncuroof.present.analysed import Record
 from ncuroof.present.page.text_table import Texts
+from ncuroof.present.schemas.kernels import KernelEntry, PhaseEntry, SamplesEntry
 from ncuroof.present.sentences.phases import busiest_course, limits_sentence
 
 _MOST_UNITS = 3
@@ -20,27 +20,27 @@ _COURSE = (
 )
 
 
-def phase_block(kernel: Record, texts: Texts) -> dict[str, Any] | None:
+def phase_block(kernel: KernelEntry, texts: Texts) -> dict[str, Any] | None:
     """Return the block of a kernel's detail; None where its report holds no series.
 
     Args:
         kernel: an entry of the document.
         texts: takes the long texts.
     """
-    samples = kernel.get("samples")
-    if samples is None:
+    samples, duration_ns = kernel.get("samples"), kernel["duration_ns"]
+    if samples is None or duration_ns is None:
         return None
     sentence = limits_sentence(kernel)
     return {
         "sentence": texts.add(f"{sentence[:1].upper()}{sentence[1:]}." if sentence else ""),
         "label": f"Use of the busiest unit over the kernel's time: {sentence}",
         "course": busiest_course(kernel),
-        "parts": [_part(phase, kernel["duration_ns"]) for phase in kernel["phases"]],
+        "parts": [_part(phase, duration_ns) for phase in kernel["phases"]],
         "notes": [texts.add(note) for note in _notes(kernel, samples)],
     }
 
 
-def _part(phase: Record, total_ns: float) -> dict[str, Any]:
+def _part(phase: PhaseEntry, total_ns: float) -> dict[str, Any]:
     start, length = phase["start_ns"] / total_ns, phase["duration_ns"] / total_ns
     title = load_rules().verdicts[phase["verdict"]].title
     limiter = formatting.label(phase["limiter"]) if phase["limiter"] else ""
@@ -56,7 +56,7 @@ def _part(phase: Record, total_ns: float) -> dict[str, Any]:
     }
 
 
-def _busiest(phase: Record) -> Iterator[str]:
+def _busiest(phase: PhaseEntry) -> Iterator[str]:
     """Yield the busiest units that were sampled, each with its share."""
     used = sorted(phase["utilisation"].items(), key=lambda item: -item[1])
     for unit, share in used[:_MOST_UNITS]:
@@ -64,7 +64,7 @@ def _busiest(phase: Record) -> Iterator[str]:
             yield f"{formatting.label(unit)} {formatting.percent(share)}"
 
 
-def _notes(kernel: Record, samples: Record) -> Iterator[str]:
+def _notes(kernel: KernelEntry, samples: SamplesEntry) -> Iterator[str]:
     """Yield how the series were sampled, and what makes them less certain."""
     if kernel["phases"]:
         yield _COURSE
@@ -77,7 +77,7 @@ def _notes(kernel: Record, samples: Record) -> Iterator[str]:
     )
 
 
-def _inferred(kernel: Record) -> str:
+def _inferred(kernel: KernelEntry) -> str:
     """Return the units that were not sampled although the kernel uses them."""
     units = dict.fromkeys(
         unit for phase in kernel["phases"] for unit, share in phase["inferred"].items() if share >= _LEAST_SHOWN

@@ -26,10 +26,11 @@ from ncuroof import formatting
 from ncuroof.diagnosis import load_rules
 from ncuroof.ingest.raw_report import RawReport
 from ncuroof.metrics import load_catalogue
-from ncuroof.present.analysed import Record
 from ncuroof.present.page.context import page_context
 from ncuroof.present.page.data import DETAILS_PER_PART, detail_parts, page_index
 from ncuroof.present.page.methods import explained
+from ncuroof.present.schemas.analysis import AnalysisDocument
+from ncuroof.present.schemas.comparison import ComparisonDocument
 from ncuroof.resources import folder
 
 TEMPLATE = "report.html.j2"
@@ -64,7 +65,9 @@ class Assets:
     script: Annotated[Markup, "all scripts as one"]
 
 
-def render_page(document: Record, reports: Sequence[RawReport] = (), comparison: Record | None = None) -> str:
+def render_page(
+    document: AnalysisDocument, reports: Sequence[RawReport] = (), comparison: ComparisonDocument | None = None
+) -> str:
     """Return the page of a document `ncuroof.analysis/1` as HTML; the same document gives the same text.
 
     Args:

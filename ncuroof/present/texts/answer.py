@@ -13,9 +13,10 @@ import polars as pl
 
 from ncuroof import formatting
 from ncuroof.enums import Verdict
-from ncuroof.present.analysed import Analysed, Record
+from ncuroof.present.analysed import Analysed
 from ncuroof.present.documents.analysis import document
 from ncuroof.present.explanations.meanings import verdicts_in_plain_words
+from ncuroof.present.schemas.analysis import ActionEntry, AnalysisDocument, SummaryEntry
 from ncuroof.present.sentences.actions import whole_time_ns, worth_a_row
 from ncuroof.present.sentences.savings import saves
 from ncuroof.present.sentences.wall_time import told_time, wall_times
@@ -125,7 +126,7 @@ def _to_look_at(analysed: Analysed) -> list[int]:
     return longest["id"].head(1).to_list()
 
 
-def _gpus(entries: Record) -> list[str]:
+def _gpus(entries: AnalysisDocument) -> list[str]:
     names = [formatting.printable(formatting.gpu_name(device)) for device in entries["devices"]]
     return [f"{names.count(name)} × {name}" if names.count(name) > 1 else name for name in dict.fromkeys(names)]
 
@@ -133,7 +134,7 @@ def _gpus(entries: Record) -> list[str]:
 # ---- times -------------------------------------------------------------------------------------------------------------------
 
 
-def _time(summary: Record) -> tuple[TimeShare, ...]:
+def _time(summary: SummaryEntry) -> tuple[TimeShare, ...]:
     time = told_time(summary.get("weighting"))
     if time is None or "selection" in summary or time["idle_frac"] < SOME:
         return ()
@@ -141,7 +142,7 @@ def _time(summary: Record) -> tuple[TimeShare, ...]:
     return (TimeShare("working", 1 - idle_frac, None), TimeShare("waiting", idle_frac, None))
 
 
-def _limits(summary: Record) -> Iterator[TimeShare]:
+def _limits(summary: SummaryEntry) -> Iterator[TimeShare]:
     """Yield what limits the kernels, the largest share first; small shares are added up."""
     words = verdicts_in_plain_words()
     shares = {name: part["share_frac"] for name, part in summary["by_verdict"].items() if part["share_frac"]}
@@ -152,7 +153,7 @@ def _limits(summary: Record) -> Iterator[TimeShare]:
         yield TimeShare("other", sum(shares[name] for name in rest), None)
 
 
-def _kernels(analysed: Analysed, summary: Record) -> str:
+def _kernels(analysed: Analysed, summary: SummaryEntry) -> str:
     said = [formatting.launches(summary["n_launches"])]
     if summary["duration_ns"] is not None:
         said.append(formatting.duration(summary["duration_ns"]))
@@ -168,7 +169,7 @@ def _kernels(analysed: Analysed, summary: Record) -> str:
 # ---- what to do --------------------------------------------------------------------------------------------------------------
 
 
-def _instruction(action: Record, analysed: Analysed, entries: Record) -> Instruction:
+def _instruction(action: ActionEntry, analysed: Analysed, entries: AnalysisDocument) -> Instruction:
     summary = entries["summary"]
     is_idle = action["finding"] is None
     return Instruction(
@@ -180,7 +181,7 @@ def _instruction(action: Record, analysed: Analysed, entries: Record) -> Instruc
     )
 
 
-def _idle(action: Record, summary: Record) -> str:
+def _idle(action: ActionEntry, summary: SummaryEntry) -> str:
     """Return why the GPU idles and in which activities of the host: "waiting for …: 47 % in backward pass"."""
     part = next(part for part in wall_times(summary["weighting"])[0]["parts"] if part["name"] == action["id"])
     places = [place for place in part["during"] if place["name"] and place["duration_ns"] >= SOME * part["duration_ns"]]
@@ -192,7 +193,7 @@ def _idle(action: Record, summary: Record) -> str:
     return ": ".join(filter(None, (start, ", ".join(named))))
 
 
-def _kernels_of(action: Record, analysed: Analysed) -> str:
+def _kernels_of(action: ActionEntry, analysed: Analysed) -> str:
     """Return which kernels an action is about: the one that saves most, and the number of others."""
     names = _names(analysed)
     distinct = list(dict.fromkeys(names[number] for number in action["kernels"]))
@@ -200,8 +201,9 @@ def _kernels_of(action: Record, analysed: Analysed) -> str:
     return formatting.printable(distinct[0]) + others
 
 
-def _problem(action: Record) -> str:
-    launches = f" ({formatting.launches(action['n_launches'])})" if action["n_launches"] > 1 else ""
+def _problem(action: ActionEntry) -> str:
+    n_launches = action["n_launches"] or 0
+    launches = f" ({formatting.launches(n_launches)})" if n_launches > 1 else ""
     condition = "; per unit of work, if more blocks run at once" if action["needs_more_work"] else ""
     return f"{launches}: {_lower(formatting.first_clause(action['title']))}{condition}"
 

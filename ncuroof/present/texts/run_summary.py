@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import cast
 
 import polars as pl
 
 from ncuroof import formatting
 from ncuroof.diagnosis import load_rules, with_weights
 from ncuroof.present.analysed import Analysed, Record
-from ncuroof.present.documents.analysis import document
+from ncuroof.present.documents.analysis import document, utilisation_document
 from ncuroof.present.explanations.meanings import limiter_label
+from ncuroof.present.schemas.analysis import AnalysisDocument, GroupEntry, SourceEntry, SummaryEntry
+from ncuroof.present.schemas.kernels import FindingEntry, KernelEntry
 from ncuroof.present.sentences.actions import LargestSavings, most_worth, of_what, outlook
 from ncuroof.present.sentences.breakdowns import (
     BreakdownLine,
@@ -140,11 +142,11 @@ def _told_once(lines: tuple[KernelLine, ...]) -> tuple[tuple[KernelLine, ...], t
     return tuple(own), said_once
 
 
-def _mfu(analysed: Analysed, summary: Record) -> str:
+def _mfu(analysed: Analysed, summary: SummaryEntry) -> str:
     if not analysed.measurements.kernels["nvtx"].list.len().sum():
         return ""
-    utilisation = analysed.expected.utilisation
-    return "" if utilisation is None else mfu_line(asdict(utilisation), summary)
+    utilisation = utilisation_document(analysed.expected)
+    return "" if utilisation is None else mfu_line(utilisation, summary)
 
 
 def report_names(analysed: Analysed) -> list[str]:
@@ -154,7 +156,7 @@ def report_names(analysed: Analysed) -> list[str]:
     )
 
 
-def _devices(analysed: Analysed, entries: Record) -> Iterator[str]:
+def _devices(analysed: Analysed, entries: AnalysisDocument) -> Iterator[str]:
     kernels = analysed.measurements.kernels
     clocks = kernels.group_by("device").agg(pl.col("sm_clock_hz").median(), pl.col("device.boost_clock_hz").max())
     clock_by_device = {device: (clock, boost) for device, clock, boost in clocks.iter_rows()}
@@ -202,7 +204,7 @@ def _totals(analysed: Analysed) -> str:
     return "; ".join(parts)
 
 
-def notes(analysed: Analysed, reports: Sequence[str], summary: Record) -> Iterator[str]:
+def notes(analysed: Analysed, reports: Sequence[str], summary: SummaryEntry) -> Iterator[str]:
     """Yield what a reader must know before trusting the numbers, the most important first."""
     weighting = summary.get("weighting")
     command_lines = [report.session.command_line for report in analysed.reports]
@@ -290,7 +292,7 @@ def _savings(analysed: Analysed, shown: pl.DataFrame) -> dict[tuple[int, str], R
     return {(row["group"], row["finding"]): row for row in saved.filter(pl.col("whole_ns") > 0).to_dicts()}
 
 
-def kernel_lines(analysed: Analysed, entries: Record, shown: pl.DataFrame) -> Iterator[KernelLine]:
+def kernel_lines(analysed: Analysed, entries: AnalysisDocument, shown: pl.DataFrame) -> Iterator[KernelLine]:
     """Yield the lines of groups.
 
     Args:
@@ -301,15 +303,15 @@ def kernel_lines(analysed: Analysed, entries: Record, shown: pl.DataFrame) -> It
     savings = _savings(analysed, shown)
     kernels = entries["kernels"]
     words = distinguishing_words(kernels)
-    for kernel, group, differs_in in zip(kernels, shown.iter_rows(named=True), words, strict=True):
+    for kernel, group, differs_in in zip(kernels, cast("list[GroupEntry]", shown.to_dicts()), words, strict=True):
         gpu = gpu_label(kernel["device"]) if len(entries["devices"]) > 1 else ""
         yield _line(kernel, group, entries["sources"], savings, differs_in=differs_in, gpu=gpu)
 
 
 def _line(
-    kernel: Record,
-    group: Mapping[str, Any],
-    sources: Sequence[Record],
+    kernel: KernelEntry,
+    group: GroupEntry,
+    sources: Sequence[SourceEntry],
     savings: Mapping[tuple[int, str], Record],
     *,
     differs_in: Sequence[str],
@@ -340,7 +342,7 @@ def _line(
     )
 
 
-def _gain(finding: Record, kernel: Record, savings: Mapping[tuple[int, str], Record]) -> str:
+def _gain(finding: FindingEntry, kernel: KernelEntry, savings: Mapping[tuple[int, str], Record]) -> str:
     """Return in words the share of the group's time that a finding saves; empty where it is not known.
 
     Where it asks for a type of lower precision, also what the best finding saves that keeps the type.
@@ -353,7 +355,7 @@ def _gain(finding: Record, kernel: Record, savings: Mapping[tuple[int, str], Rec
     return f"{gain}; with its type kept, {kept}" if kept else gain
 
 
-def _best_in_its_type(kernel: Record, savings: Mapping[tuple[int, str], Record]) -> str:
+def _best_in_its_type(kernel: KernelEntry, savings: Mapping[tuple[int, str], Record]) -> str:
     """Return the finding that saves most of a group's time at its present precision, and how much; empty without one."""
     rules = load_rules().findings
     found = {
@@ -365,7 +367,7 @@ def _best_in_its_type(kernel: Record, savings: Mapping[tuple[int, str], Record])
     return "" if best is None else f"{about_share(found[best], found[best]['whole_ns'])}: {best.split(':')[0]}"
 
 
-def _leaves_most(finding: Record, kernel: Record) -> bool:
+def _leaves_most(finding: FindingEntry, kernel: KernelEntry) -> bool:
     """Return whether a finding explains less than half of the time above the roofline of a kernel that is latency-bound."""
     above_ns = kernel["recoverable_ns"]
-    return kernel["verdict"] == "latency" and above_ns is not None and finding["gain_ns"] < _HALF * above_ns
+    return kernel["verdict"] == "latency" and above_ns is not None and (finding["gain_ns"] or 0.0) < _HALF * above_ns
