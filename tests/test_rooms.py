@@ -105,6 +105,7 @@ def _of(node: ast.AST, *, is_at_module_level: bool, is_for_types: bool) -> Itera
         "import_module",
         "importlib.import_module",
         "__import__",
+        "written_by",
     }:
         if isinstance(name := getattr(node.args[0], "value", None), str):
             yield Import(name, (), is_at_module_level, is_for_types)

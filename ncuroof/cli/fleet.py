@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -17,24 +17,16 @@ from ncuroof.errors import GatesFailedError, QueryError
 from ncuroof.fleet.questions import FactorChanges, across_gpus, by_time, changes, code_versions, factors, overview
 from ncuroof.fleet.series import COLUMN_BY_FACTOR, LABEL_PREFIX, label, label_counts
 from ncuroof.formatting import counted
-from ncuroof.present.analysed import Document, Record
+from ncuroof.present.analysed import Document
 from ncuroof.present.documents.fleet import fleet_document, sql_document
-from ncuroof.present.documents.json_text import json_text
+from ncuroof.present.formats import WRITERS
 from ncuroof.present.sentences.match_change import factor
-from ncuroof.present.texts.fleet import table_markdown, table_text, to_markdown, to_text
 
 _MAX_MESSAGE_LENGTH = 300
 _MOST_NAMED = 5
 
 _CHANGE = re.compile(r"(?:\s|--.*\n|/\*(?s:.*?)\*/)*(CREATE|DELETE|DROP|INSERT|TRUNCATE|UPDATE)\b", re.IGNORECASE)
 """Start of a SQL statement that changes a table instead of asking, behind comments."""
-
-_ANSWERS: Mapping[str, Callable[[Record], str]] = {"term": to_text, "md": to_markdown, "json": json_text}
-_ROWS: Mapping[str, Callable[[Record], str]] = {
-    "term": lambda document: table_text(document["columns"], document["rows"]),
-    "md": lambda document: table_markdown(document["columns"], document["rows"]),
-    "json": json_text,
-}
 
 
 @click.command()
@@ -69,7 +61,7 @@ _ROWS: Mapping[str, Callable[[Record], str]] = {
 )
 @click.option("--sql", metavar="SELECT", help="Run a SQL query on the tables kernels and failures instead.")
 @click.option("--failures", "wants_failures", is_flag=True, help="List the reports that could not be ingested instead.")
-@written_as(*_ANSWERS)
+@written_as(*WRITERS["fleet"])
 @common()
 def fleet(  # noqa: PLR0913  an argument per option
     outputs: Outputs,
@@ -103,11 +95,11 @@ def fleet(  # noqa: PLR0913  an argument per option
             "SELECT report_location, error, message FROM failures ORDER BY report_location" if wants_failures else sql
         )
         if query is not None:
-            writers, document = _ROWS, sql_document(query, _answer(query, kernels, source.failures()))
+            writers, document = WRITERS["rows"], sql_document(query, _answer(query, kernels, source.failures()))
         else:
             found = _changes(kernels, compared, failing)
             regressions = [each for each in found if each.by in failing]
-            writers, document = _ANSWERS, _asked(source, kernels, found, top)
+            writers, document = WRITERS["fleet"], _asked(source, kernels, found, top)
     except pl.exceptions.PolarsError as error:
         raise QueryError(
             f"{dataset}: {_brief(error)}",

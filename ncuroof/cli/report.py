@@ -14,6 +14,8 @@ from ncuroof.cli.options import STANDARD_INPUT, FileToRead, common, either, keep
 from ncuroof.cli.outputs import Outputs, open_page, opened, page_to_open, show_summary, warn, write_page, written_as
 from ncuroof.cli.streams import echo, files_hold_result, reading_progress
 from ncuroof.formatting import counted, printable
+from ncuroof.present import render, write
+from ncuroof.present.formats import WRITERS
 from ncuroof.regular_files import require_existing
 
 if TYPE_CHECKING:
@@ -26,9 +28,8 @@ if TYPE_CHECKING:
     from ncuroof.sidecars.calibration import Calibration
 
 
-FORMATS = ("html", "json", "md", "csv", "parquet", "term", "sarif")
 READERS = ("auto", "native", "nvidia")
-"""Those of `ncuroof.present` and `ncuroof.ingest`, which load polars: --help does not need it."""
+"""Those of `ncuroof.ingest`, which loads polars: --help does not need it."""
 
 _N_KERNELS = 10
 """Kernels in the table where --kernels does not say how many."""
@@ -69,7 +70,7 @@ class _Count(click.ParamType[Any]):
 
 @click.command(cls=_Report)
 @click.argument("reports", nargs=-1, required=True, type=FileToRead())
-@written_as(*FORMATS)
+@written_as(*WRITERS["analysis"])
 @click.option(
     "-k",
     "--kernel",
@@ -154,7 +155,6 @@ def report(  # noqa: PLR0913  an argument per option
     require_existing(reports)
     from ncuroof import read  # noqa: PLC0415  loads polars, which --help and usage errors do not need
     from ncuroof.ingest import available_cores  # noqa: PLC0415
-    from ncuroof.present import render, write  # noqa: PLC0415
     from ncuroof.present.output import page_beside  # noqa: PLC0415
     from ncuroof.present.texts.terminal import TerminalOptions  # noqa: PLC0415
 

@@ -18,7 +18,7 @@ from rich.cells import cell_len
 import ncuroof
 from ncuroof import formatting
 from ncuroof.analysis import Analysis
-from ncuroof.present.output_formats import render
+from ncuroof.present import render
 from ncuroof.present.page.render import render_page
 from ncuroof.present.texts.answer import answer
 from ncuroof.present.texts.run_summary import run_summary

@@ -14,7 +14,7 @@ from ncuroof.diagnosis import Action, Summary, of_step, outlook
 from ncuroof.enums import capability_text
 from ncuroof.ingest import RawReport
 from ncuroof.present.analysed import Analysed, Document
-from ncuroof.present.documents.json_text import TOOL
+from ncuroof.present.documents.json_text import TOOL, json_text
 from ncuroof.present.documents.kernels import kernel_entries, weighting_document
 from ncuroof.present.schemas.analysis import (
     ActionEntry,
@@ -79,6 +79,11 @@ def document(analysed: Analysed, *, ids: Sequence[int] | None = None) -> Analysi
         "expected": expected_document(analysed.expected) if ids is None else None,
         "kernels": kernels,
     }
+
+
+def analysis_json(analysed: Analysed) -> str:
+    """Return the document of an analysis as JSON."""
+    return json_text(document(analysed))
 
 
 def _source(report: RawReport) -> SourceEntry:

@@ -32,7 +32,7 @@ from ncuroof.comparison import (
 from ncuroof.comparison.history import History
 from ncuroof.diagnosis import load_rules
 from ncuroof.present.analysed import Document
-from ncuroof.present.documents.json_text import TOOL
+from ncuroof.present.documents.json_text import TOOL, json_text
 from ncuroof.present.schemas.comparison import (
     ComparisonDocument,
     CountedEntry,
@@ -274,6 +274,11 @@ def _group(run: Run, group: int) -> MatchedGroupEntry:
         "intensity_flop_per_byte": work / moved if work is not None and moved else None,
         "flop_per_s": 1e9 * work / mean_ns if work is not None and mean_ns else None,
     }
+
+
+def history_json(found: History) -> str:
+    """Return the document of a history as JSON."""
+    return json_text(history_document(found))
 
 
 def history_document(found: History) -> Document:

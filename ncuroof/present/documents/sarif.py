@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from pathlib import Path
 from urllib.parse import quote
 
 from ncuroof import formatting
@@ -20,7 +21,8 @@ from ncuroof._version import __version__
 from ncuroof.diagnosis import load_rules
 from ncuroof.enums import NAMELESS
 from ncuroof.metrics.families import USER
-from ncuroof.present.analysed import Document, Record
+from ncuroof.present.analysed import Analysed, Document, Record
+from ncuroof.present.documents.analysis import document as document_of
 from ncuroof.present.documents.kernels import with_limits
 from ncuroof.present.schemas.analysis import AnalysisDocument
 from ncuroof.present.schemas.comparison import ComparisonDocument, MatchEntry
@@ -71,6 +73,11 @@ class _Found:
     gain_ns: float = 0.0
     duration_ns: float = 0.0
     kernels: list[int] = field(default_factory=list)
+
+
+def analysis_sarif(analysis: Analysed) -> str:
+    """Return the findings of an analysis; the source files are those around the working directory."""
+    return report_sarif(document_of(analysis), SourceTree.around(Path.cwd()))
 
 
 def report_sarif(document: AnalysisDocument, tree: SourceTree) -> str:
@@ -163,15 +170,16 @@ def _rule(name: str, title: str, explanation: str, level: str) -> Document:
     }
 
 
-def comparison_sarif(document: ComparisonDocument, tree: SourceTree) -> str:
+def comparison_sarif(document: ComparisonDocument, tree: SourceTree | None = None) -> str:
     """Return the kernels of a document `ncuroof.comparison/1` that got slower beyond noise, at their source lines.
 
     Kernels without a known line and failed gates are notifications.
 
     Args:
         document: of a comparison.
-        tree: where the source files are.
+        tree: where the source files are; by default around the working directory.
     """
+    tree = tree or SourceTree.around(Path.cwd())
     failed = [gate for gate in document["gates"] if not gate["has_passed"]]
     level = "error" if failed else "warning"
     found, without_line = [], []

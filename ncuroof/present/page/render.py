@@ -26,6 +26,8 @@ from ncuroof import formatting
 from ncuroof.diagnosis import load_rules
 from ncuroof.ingest.raw_report import RawReport
 from ncuroof.metrics import load_catalogue
+from ncuroof.present.analysed import Analysed
+from ncuroof.present.documents.analysis import document
 from ncuroof.present.page.context import page_context
 from ncuroof.present.page.data import DETAILS_PER_PART, detail_parts, page_index
 from ncuroof.present.page.methods import explained
@@ -63,6 +65,16 @@ class Assets:
     counters: Annotated[Sequence[Markup], "recorded counters of the launches, packed in parts, or none"]
     explained: Annotated[Markup, "explanations of the names on the page, packed"]
     script: Annotated[Markup, "all scripts as one"]
+
+
+def analysis_page(analysis: Analysed) -> str:
+    """Return the page of an analysis."""
+    return render_page(document(analysis), analysis.reports)
+
+
+def comparison_page(comparison: ComparisonDocument, after: Analysed) -> str:
+    """Return the page of the run after, with what changed."""
+    return render_page(document(after), after.reports, comparison)
 
 
 def render_page(

@@ -7,6 +7,7 @@ as JUnit XML and as annotations for GitHub Actions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from ncuroof import formatting
@@ -185,6 +186,11 @@ def to_junit(document: ComparisonDocument) -> bytes:
     ET.indent(suite)
     written: bytes = ET.tostring(suite, encoding="utf-8", xml_declaration=True)
     return written + b"\n"
+
+
+def github_annotations(document: ComparisonDocument) -> str:
+    """Return the annotations as lines; the source files are those around the working directory."""
+    return "".join(f"{line}\n" for line in to_annotations(document, SourceTree.around(Path.cwd())))
 
 
 def to_annotations(document: ComparisonDocument, tree: SourceTree) -> Iterator[str]:

@@ -69,6 +69,16 @@ def to_markdown(document: Record) -> str:
     return "\n".join(lines) + "\n"
 
 
+def rows_text(document: Record) -> str:
+    """Return the document of a query as aligned text."""
+    return table_text(document["columns"], document["rows"])
+
+
+def rows_markdown(document: Record) -> str:
+    """Return the document of a query as a Markdown table."""
+    return table_markdown(document["columns"], document["rows"])
+
+
 def table_text(columns: Sequence[str], rows: Sequence[Record]) -> str:
     """Return the rows of a query as aligned text, or a line that says that no row was found."""
     if not rows:

@@ -1,17 +1,12 @@
-"""Output formats of a study of an operation; each is made from the document `ncuroof.model/1`.
-
-Text for the terminal, Markdown and CSV are written here; the charts and the page are drawn elsewhere.
-"""
+"""A study of an operation as text for the terminal, as Markdown and as CSV, from the document `ncuroof.model/1`."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from ncuroof.present.analysed import Record
-from ncuroof.present.charts.roofline_svg import to_model_page, to_model_svg
-from ncuroof.present.documents.json_text import json_text
 from ncuroof.present.sentences.model import WORDS, counted, dtypes, explained, is_on_one_machine, notes, options, table
 from ncuroof.present.texts.layout import WIDTH, aligned, filled, table_row
 
@@ -22,7 +17,7 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-def _csv(document: Record) -> str:
+def to_csv(document: Record) -> str:
     """Return one line per row: operation, machine, element type, sizes and all numbers; cells are empty where not known."""
     rows = document["rows"]
     sizes = list(rows[0]["sizes"])
@@ -43,7 +38,7 @@ def _csv(document: Record) -> str:
     return held.getvalue()
 
 
-def to_model_markdown(document: Record) -> str:
+def to_markdown(document: Record) -> str:
     """Return the study as Markdown."""
     rows: Sequence[Record] = document["rows"]
     headings, *cells = table(document)
@@ -54,7 +49,7 @@ def to_model_markdown(document: Record) -> str:
     return "\n".join([*lines, *(["", *items] if items else [])]) + "\n"
 
 
-def to_model_text(document: Record) -> str:
+def to_text(document: Record) -> str:
     """Return the study as plain text."""
     cells = table(document)
     lines = [
@@ -66,16 +61,6 @@ def to_model_text(document: Record) -> str:
     for block in explained(document):
         lines += ["", *block]
     return "\n".join(_wrapped(lines)) + "\n"
-
-
-MODEL_FORMATS: Mapping[str, Callable[[Record], str]] = {
-    "term": to_model_text,
-    "json": json_text,
-    "md": to_model_markdown,
-    "csv": _csv,
-    "svg": to_model_svg,
-    "html": to_model_page,
-}
 
 
 def _title(document: Record) -> str:
