@@ -176,12 +176,18 @@ def expected_document(found: Expected) -> ExpectedEntry | None:
         "calls": cast("list[CallEntry]", found.calls.drop("call").to_dicts()),
         "operators": cast("list[OperatorEntry]", found.operators.to_dicts()),
         "modules": cast("list[ModuleEntry]", found.modules.to_dicts()),
-        "utilisation": utilisation_document(found),
+        "utilisation": _utilisation(found),
     }
 
 
-def utilisation_document(found: Expected) -> UtilisationEntry | None:
-    """Return model FLOP utilisation; None for several GPUs, or where the peak is unknown."""
+def utilisation_document(analysed: Analysed) -> UtilisationEntry | None:
+    """Return model FLOP utilisation; None without NVTX ranges, for several GPUs, or where the peak is unknown."""
+    if not analysed.measurements.kernels["nvtx"].list.len().sum():
+        return None  # operators are not even looked for
+    return _utilisation(analysed.expected)
+
+
+def _utilisation(found: Expected) -> UtilisationEntry | None:
     return None if found.utilisation is None else cast("UtilisationEntry", asdict(found.utilisation))
 
 

@@ -11,15 +11,14 @@ from ncuroof import formatting
 from ncuroof.diagnosis import Rules
 from ncuroof.present.page.changes import RunChanges, changes
 from ncuroof.present.page.kernel_table import KernelRow, table_columns, table_rows, top_rows
-from ncuroof.present.page.launch_rows import launch_names, launch_rows, most_recoverable_first, n_represented
 from ncuroof.present.page.methods import Methods, methods
 from ncuroof.present.page.operators import Operators, operators
-from ncuroof.present.page.range_tree import RangeLine, range_tree
-from ncuroof.present.schemas.analysis import AnalysisDocument, DeviceEntry, SourceEntry, SummaryEntry
+from ncuroof.present.page.range_tree import RangeLine
+from ncuroof.present.schemas.analysis import AnalysisDocument, DeviceEntry, SourceEntry, SummaryEntry, WallTimeEntry
 from ncuroof.present.schemas.comparison import ComparisonDocument
 from ncuroof.present.schemas.kernels import KernelEntry
-from ncuroof.present.sentences.actions import LargestSavings, outlook, whole_time_ns, worth_a_row
-from ncuroof.present.sentences.breakdowns import BreakdownLine, VerdictShare, by_family, by_verdict
+from ncuroof.present.sentences.actions import LargestSavings, whole_time_ns
+from ncuroof.present.sentences.breakdowns import BreakdownLine, VerdictShare, by_family
 from ncuroof.present.sentences.model_utilisation import mfu_share, mfu_value
 from ncuroof.present.sentences.remarks import (
     Doubt,
@@ -29,11 +28,11 @@ from ncuroof.present.sentences.remarks import (
     locked_clock_remark,
     run_remarks,
 )
-from ncuroof.present.sentences.report_names import names_of_several
 from ncuroof.present.sentences.savings import about, saves
 from ncuroof.present.sentences.wall_time import WallTimeTable, told_time, wall_time_tables, whose_time
 from ncuroof.present.sentences.weighting import not_the_run_sentences, weighting_sentences
-from ncuroof.present.texts.answer_sentences import SOME, answer_sentences, step_or_gpu_time
+from ncuroof.present.texts.answer_sentences import step_or_gpu_time
+from ncuroof.present.view import RunView, most_recoverable_first, n_represented
 
 _OF_REPORTS = "The outermost lines are the reports."
 _OTHER_RANGES = "A launch counts with the launches that it represents, which may be in other ranges."
@@ -109,26 +108,24 @@ class PageContext:
     methods: Annotated[Methods, "how the numbers were obtained"]
 
 
-def page_context(document: AnalysisDocument, rules: Rules, comparison: ComparisonDocument | None = None) -> PageContext:
-    """Return the template's context for a document `ncuroof.analysis/1`, and for a comparison with that run as the one after."""
-    kernels, summary = document["kernels"], document["summary"]
+def page_context(view: RunView, rules: Rules, comparison: ComparisonDocument | None = None) -> PageContext:
+    """Return the template's context for an analysis, and for a comparison with that run as the one after."""
+    document, kernels, summary = view.document, view.kernels, view.summary
     weighting = summary.get("weighting")
-    rows = most_recoverable_first(launch_rows(document))
-    names = launch_names(kernels)
-    shares = by_verdict(summary)
+    rows = most_recoverable_first(view.rows)
     sources = document["sources"]
     changed = changes(comparison) if comparison is not None else None
     title = sources[0]["file"] if len(sources) == 1 else f"{len(sources)} reports"
     return PageContext(
         title=changed.title if changed else title,
         chips=_chips(document),
-        is_simulated=any(source["simulated"] for source in sources),
+        is_simulated=view.is_simulated,
         sources=[_source(source) for source in sources],
         devices=[_device(index, device, kernels) for index, device in enumerate(document["devices"])],
-        answer=answer_sentences(document, worth_a_row(document)),
-        figures=_figures(document),
-        step=list(_step(summary)),
-        step_title=_step_title(summary, names_of_several(sources)),
+        answer=view.answer,
+        figures=_figures(view),
+        step=list(_step(view.step)),
+        step_title=_step_title(summary, view.reports),
         remarks=run_remarks(summary, [formatting.kernel_name(kernel) for kernel in kernels if kernel["failed"]]),
         weighting=weighting_sentences(weighting),
         doubts=doubts_claim(summary),
@@ -136,18 +133,18 @@ def page_context(document: AnalysisDocument, rules: Rules, comparison: Compariso
         doubted=doubted(summary),
         not_the_run=not_the_run_sentences(weighting, [source["command_line"] for source in sources]),
         totals=_totals(document),
-        wall_times=wall_time_tables(weighting, names_of_several(sources)),
-        verdict_shares=shares,
-        time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
+        wall_times=wall_time_tables(weighting, view.reports),
+        verdict_shares=view.shares,
+        time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in view.shares),
         changes=changed,
         operators=operators(document["expected"], summary),
         families=by_family(summary),
-        ranges=range_tree(document).lines,
+        ranges=view.ranges.lines,
         ranges_remark=_ranges_remark(document),
-        outlook=outlook(document),
-        top_kernels=top_rows(document, rules, names),
+        outlook=view.outlook,
+        top_kernels=top_rows(view, rules),
         columns=table_columns(kernels),
-        rows=table_rows(document, rules, rows[:_MOST_ROWS], names),
+        rows=table_rows(view, rules, rows[:_MOST_ROWS]),
         n_more=max(len(rows) - _MOST_ROWS, 0),
         methods=methods(document, rules),
     )
@@ -163,13 +160,13 @@ def _chips(document: AnalysisDocument) -> list[str]:
     return [*names, profiled]
 
 
-def _figures(document: AnalysisDocument) -> list[tuple[str, str]]:
+def _figures(view: RunView) -> list[tuple[str, str]]:
     """Return the expected saving of the first change, how well the tensor cores are used, and how much is above the roofline."""
-    summary, expected = document["summary"], document["expected"]
+    summary, expected = view.summary, view.document["expected"]
     utilisation = None if expected is None else expected["utilisation"]
     found = []
-    if actions := worth_a_row(document):
-        number = document["actions"].index(actions[0]) + 1
+    if actions := view.actions:
+        number = view.document["actions"].index(actions[0]) + 1
         per_work = " per unit of work" if actions[0]["needs_more_work"] else ""
         what = (
             f"expected saving{per_work} of change {number}"
@@ -193,10 +190,9 @@ def _step_title(summary: SummaryEntry, reports: Sequence[str]) -> str:
     return "" if time is None else f"{whose_time(time, reports)}, {formatting.duration(time['duration_ns'])}"
 
 
-def _step(summary: SummaryEntry) -> Iterable[StepPart]:
+def _step(time: WallTimeEntry | None) -> Iterable[StepPart]:
     """Yield the parts of a step: what the GPU works, and why it waits, as long as it does so without a profiler."""
-    time = told_time(summary.get("weighting"))
-    if time is None or "selection" in summary or time["idle_frac"] < SOME:
+    if time is None:
         return
     shares = {
         is_idle: sum(part["share_frac"] for part in time["parts"] if part["is_idle"] is is_idle)

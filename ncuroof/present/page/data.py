@@ -20,15 +20,13 @@ from ncuroof.present.charts.views import FLOP, VIEWS, RooflineView
 from ncuroof.present.explanations.meanings import limiter_label
 from ncuroof.present.page.changes import arrows, changed_positions
 from ncuroof.present.page.kernel_detail import RANGE_MARK, SECTIONS, KernelDetails
-from ncuroof.present.page.launch_rows import LaunchRow, launch_names, launch_rows, n_represented
-from ncuroof.present.page.range_tree import range_tree
 from ncuroof.present.page.text_table import Cell, Texts
 from ncuroof.present.page.whatif import scaling, targets
 from ncuroof.present.schemas.analysis import AnalysisDocument
 from ncuroof.present.schemas.comparison import ComparisonDocument
 from ncuroof.present.schemas.kernels import KernelEntry
 from ncuroof.present.sentences.actions import action_lines, counted_finding, gpu_time, most_worth
-from ncuroof.present.sentences.report_names import names_of_several
+from ncuroof.present.view import LaunchRow, RunView, n_represented
 
 DETAILS_PER_PART = 64
 """Number of launches whose details are unpacked together."""
@@ -39,20 +37,17 @@ RESOURCES = (
 """Utilisations with a column of bars."""
 
 
-def page_index(
-    document: AnalysisDocument, rules: Rules, comparison: ComparisonDocument | None = None
-) -> dict[str, Any]:
+def page_index(run: RunView, rules: Rules, comparison: ComparisonDocument | None = None) -> dict[str, Any]:
     """Return the index: columns of all launches, the charts of all devices, and the display names used in both."""
     texts = Texts()
-    kernels = document["kernels"]
-    tree = range_tree(document)
+    document, kernels = run.document, run.kernels
     moved = arrows(comparison, kernels)
     precisions = {
         name for kernel in kernels for name in (kernel["dominant_precision"], *_dot_precisions(kernel)) if name
     }
     return {
-        "launches": {**_launches(kernels, texts), "line": tree.line_by_launch},
-        "groups": [_group(row) for row in launch_rows(document)],
+        "launches": {**_launches(run, texts), "line": run.ranges.line_by_launch},
+        "groups": [_group(row) for row in run.rows],
         "dots": {view.name: _dots(kernels, view) for view in VIEWS},
         "off": {view.name: [_cell(view.off_chart_reason(kernel), texts) for kernel in kernels] for view in VIEWS},
         "charts": _charts(document, texts, moved),
@@ -68,7 +63,7 @@ def page_index(
         "precisions": {name: formatting.label(name) for name in sorted(precisions)},
         "integers": [name for name in sorted(precisions) if formatting.work_units([name]) == "OP"],
         "resources": {name: formatting.label(name) for name in RESOURCES},
-        "reports": names_of_several(document["sources"]) or [source["file"] for source in document["sources"]],
+        "reports": run.reports or [source["file"] for source in document["sources"]],
         "ranges": [
             [
                 place.names,
@@ -78,7 +73,7 @@ def page_index(
                 place.verdict,
                 place.said,
             ]
-            for place in tree.places
+            for place in run.ranges.places
         ],
         "arrows": moved,
         "changed": changed_positions(comparison, kernels),
@@ -113,13 +108,14 @@ def dram_intensity(kernel: KernelEntry) -> float | None:
     return point.get("intensity_flop_per_byte")
 
 
-def _launches(kernels: Sequence[KernelEntry], texts: Texts) -> dict[str, Any]:
+def _launches(run: RunView, texts: Texts) -> dict[str, Any]:
+    kernels = run.kernels
     findings = [most_worth(kernel["findings"]) for kernel in kernels]
     counted = [counted_finding(kernel["findings"]) for kernel in kernels]
     return {
         "id": [kernel["id"] for kernel in kernels],
         "name": [texts.add(kernel["name"] or formatting.kernel_name(kernel)) for kernel in kernels],
-        "short": list(map(texts.add, launch_names(kernels))),
+        "short": list(map(texts.add, run.names)),
         "device": [kernel["device"] for kernel in kernels],
         "source": [kernel["source"] for kernel in kernels],
         "grid": [_cell(_extent(kernel["grid"]), texts) for kernel in kernels],

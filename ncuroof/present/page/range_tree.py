@@ -15,11 +15,11 @@ from typing import Annotated
 
 from ncuroof import formatting
 from ncuroof.present.page.kernel_detail import RANGE_MARK
-from ncuroof.present.page.launch_rows import n_represented
 from ncuroof.present.schemas.analysis import AnalysisDocument
 from ncuroof.present.schemas.kernels import KernelEntry
 from ncuroof.present.sentences.breakdowns import NO_RANGE
 from ncuroof.present.sentences.report_names import names_of_several
+from ncuroof.present.view import n_represented
 
 _MOST_NESTED = 20
 """Most ranges shown within one; the others are one line, which opens."""

@@ -33,6 +33,7 @@ from ncuroof.present.page.data import DETAILS_PER_PART, detail_parts, page_index
 from ncuroof.present.page.methods import explained
 from ncuroof.present.schemas.analysis import AnalysisDocument
 from ncuroof.present.schemas.comparison import ComparisonDocument
+from ncuroof.present.view import RunView
 from ncuroof.resources import folder
 
 TEMPLATE = "report.html.j2"
@@ -91,10 +92,10 @@ def render_page(
     Raises:
         ProfileError: the rules, the catalogue or the templates that ship with ncuroof are broken or missing.
     """
-    rules, catalogue = load_rules(), load_catalogue()
-    context = page_context(document, rules, comparison)
+    rules, catalogue, view = load_rules(), load_catalogue(), RunView(document)
+    context = page_context(view, rules, comparison)
     script = _script()
-    index, names = _packed((page_index(document, rules, comparison), explained(document)))
+    index, names = _packed((page_index(view, rules, comparison), explained(document)))
     assets = Assets(
         policy=_policy(script),
         style=Markup(_compact((folder("templates") / STYLE).read_text(encoding="utf-8"))),  # noqa: S704 (a file of ours)

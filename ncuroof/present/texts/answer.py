@@ -7,21 +7,22 @@ several wholes cannot be compared.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import polars as pl
 
 from ncuroof import formatting
 from ncuroof.enums import Verdict
 from ncuroof.present.analysed import Analysed
-from ncuroof.present.documents.analysis import document
+from ncuroof.present.documents.analysis import document, utilisation_document
 from ncuroof.present.explanations.meanings import verdicts_in_plain_words
-from ncuroof.present.schemas.analysis import ActionEntry, AnalysisDocument, SummaryEntry
-from ncuroof.present.sentences.actions import whole_time_ns, worth_a_row
+from ncuroof.present.schemas.analysis import ActionEntry, AnalysisDocument, SummaryEntry, WallTimeEntry
+from ncuroof.present.sentences.actions import whole_time_ns
 from ncuroof.present.sentences.savings import saves
-from ncuroof.present.sentences.wall_time import told_time, wall_times
-from ncuroof.present.texts.answer_sentences import SOME, answer_sentences, step_or_gpu_time
-from ncuroof.present.texts.run_summary import is_simulated, notes, report_names
+from ncuroof.present.sentences.wall_time import wall_times
+from ncuroof.present.texts.answer_sentences import SOME, step_or_gpu_time
+from ncuroof.present.texts.run_summary import notes, report_names
+from ncuroof.present.view import RunView
 
 _MOST_ACTIONS = 12
 """Most rows, of which the terminal shows as many as it has room for."""
@@ -94,20 +95,19 @@ class Answer:
 
 def answer(analysed: Analysed) -> Answer:
     """Return what a reader sees first of an analysis."""
-    entries = document(analysed, ids=_to_look_at(analysed))
-    summary = entries["summary"]
+    view = RunView(document(analysed, ids=_to_look_at(analysed)))
+    summary = view.summary
     reports = report_names(analysed)
-    actions = worth_a_row(entries)
-    lead, then = answer_sentences(entries, actions)
+    lead, then = view.answer
     return Answer(
-        title=" · ".join((formatting.first_of(reports, 2), formatting.first_of(_gpus(entries), 2))),
-        is_simulated=is_simulated(analysed),
+        title=" · ".join((formatting.first_of(reports, 2), formatting.first_of(_gpus(view.document), 2))),
+        is_simulated=view.is_simulated,
         lead=lead,
         then=then,
-        time=_time(summary),
+        time=_time(view.step),
         whole=step_or_gpu_time(summary),
-        actions=tuple(_instruction(action, analysed, entries) for action in actions[:_MOST_ACTIONS]),
-        n_more=max(len(actions) - _MOST_ACTIONS, 0),
+        actions=tuple(_instruction(action, analysed, summary) for action in view.actions[:_MOST_ACTIONS]),
+        n_more=max(len(view.actions) - _MOST_ACTIONS, 0),
         limits=tuple(_limits(summary)),
         kernels=_kernels(analysed, summary),
         notes=tuple(
@@ -134,9 +134,8 @@ def _gpus(entries: AnalysisDocument) -> list[str]:
 # ---- times -------------------------------------------------------------------------------------------------------------------
 
 
-def _time(summary: SummaryEntry) -> tuple[TimeShare, ...]:
-    time = told_time(summary.get("weighting"))
-    if time is None or "selection" in summary or time["idle_frac"] < SOME:
+def _time(time: WallTimeEntry | None) -> tuple[TimeShare, ...]:
+    if time is None:
         return ()
     idle_frac = time["idle_frac"]
     return (TimeShare("working", 1 - idle_frac, None), TimeShare("waiting", idle_frac, None))
@@ -158,19 +157,15 @@ def _kernels(analysed: Analysed, summary: SummaryEntry) -> str:
     if summary["duration_ns"] is not None:
         said.append(formatting.duration(summary["duration_ns"]))
     at_peak = ""
-    if analysed.measurements.kernels["nvtx"].list.len().sum():
-        found = analysed.expected.utilisation
-        if found is not None:
-            use = asdict(found)
-            at_peak = f" at {formatting.percent(use['mfu_frac'])} of the {formatting.label(use['precision'])} peak"
+    if (use := utilisation_document(analysed)) is not None:
+        at_peak = f" at {formatting.percent(use['mfu_frac'])} of the {formatting.label(use['precision'])} peak"
     return ", ".join(said) + at_peak
 
 
 # ---- what to do --------------------------------------------------------------------------------------------------------------
 
 
-def _instruction(action: ActionEntry, analysed: Analysed, entries: AnalysisDocument) -> Instruction:
-    summary = entries["summary"]
+def _instruction(action: ActionEntry, analysed: Analysed, summary: SummaryEntry) -> Instruction:
     is_idle = action["finding"] is None
     return Instruction(
         advice=formatting.first_sentence(action["advice"] or action["title"]).rstrip("."),

@@ -20,7 +20,8 @@ from ncuroof.present.sentences.phases import UNLIKE, limits_sentence, strip
 from ncuroof.present.sentences.remarks import doubts_sentence, flip_sentence, to_know_more
 from ncuroof.present.sentences.savings import saves
 from ncuroof.present.sentences.source_lines import first_place
-from ncuroof.present.texts.run_summary import KernelLine, is_simulated, kernel_lines, notes, report_names
+from ncuroof.present.texts.run_summary import KernelLine, kernel_lines, notes, report_names
+from ncuroof.present.view import RunView
 
 _LEVELS = ("dram", "l2", "l1", "shared")
 _MOST_PRECISIONS = 3
@@ -78,7 +79,7 @@ def card(analysed: Analysed) -> Card:
     )
     return Card(
         title=" · ".join((formatting.first_of(reports, 1), formatting.printable(_gpu(entries, kernel)))),
-        is_simulated=is_simulated(analysed),
+        is_simulated=RunView(entries).is_simulated,
         name=" · ".join(filter(None, (line.name, ", ".join(line.differs_in)))),
         time=_times(kernel, group, line),
         verdict=kernel["verdict"],

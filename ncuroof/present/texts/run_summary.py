@@ -19,13 +19,12 @@ from ncuroof.present.documents.analysis import document, utilisation_document
 from ncuroof.present.explanations.meanings import limiter_label
 from ncuroof.present.schemas.analysis import AnalysisDocument, GroupEntry, SourceEntry, SummaryEntry
 from ncuroof.present.schemas.kernels import FindingEntry, KernelEntry
-from ncuroof.present.sentences.actions import LargestSavings, most_worth, of_what, outlook
+from ncuroof.present.sentences.actions import LargestSavings, most_worth, of_what
 from ncuroof.present.sentences.breakdowns import (
     BreakdownLine,
     VerdictShare,
     by_family,
     by_outer_range,
-    by_verdict,
     differing,
     extremes,
 )
@@ -37,11 +36,12 @@ from ncuroof.present.sentences.remarks import (
     run_remarks,
     to_know_more,
 )
-from ncuroof.present.sentences.report_names import distinguishing_words, names_of_several, with_folders
+from ncuroof.present.sentences.report_names import distinguishing_words, with_folders
 from ncuroof.present.sentences.savings import about_share
 from ncuroof.present.sentences.source_lines import first_place
 from ncuroof.present.sentences.wall_time import wall_time_lines
 from ncuroof.present.sentences.weighting import not_the_run_sentences, weighting_sentences
+from ncuroof.present.view import RunView
 
 N_KERNELS = 10
 """Most kernel groups in a summary."""
@@ -104,32 +104,27 @@ def run_summary(analysed: Analysed, *, n_kernels: int | None = N_KERNELS) -> Run
     """
     groups = analysed.groups
     shown = groups if n_kernels is None else groups.head(n_kernels)
-    entries = document(analysed, ids=shown["id"].to_list())
-    summary = entries["summary"]
+    view = RunView(document(analysed, ids=shown["id"].to_list()))
+    entries, summary = view.document, view.summary
     reports = report_names(analysed)
     kernels, to_know = _told_once(tuple(kernel_lines(analysed, entries, shown)))
     return RunSummary(
         title=formatting.first_of(reports, 3),
-        is_simulated=is_simulated(analysed),
+        is_simulated=view.is_simulated,
         devices=(*_devices(analysed, entries), *reached_roof_lines(analysed)),
         tool=_tool(analysed),
         totals=_totals(analysed),
         mfu=_mfu(analysed, summary),
-        wall_time=wall_time_lines(summary.get("weighting"), names_of_several(entries["sources"])),
-        shares=by_verdict(summary),
+        wall_time=wall_time_lines(summary.get("weighting"), view.reports),
+        shares=view.shares,
         families=by_family(summary),
         ranges=by_outer_range(summary),
-        outlook=outlook(entries),
+        outlook=view.outlook,
         kernels=kernels,
         to_know=to_know,
         n_more=groups.height - shown.height,
         notes=tuple(notes(analysed, reports, summary)),
     )
-
-
-def is_simulated(analysed: Analysed) -> bool:
-    """Return whether a report was written by ncuroof, not recorded on a GPU."""
-    return any(report.session.is_simulated for report in analysed.reports)
 
 
 def _told_once(lines: tuple[KernelLine, ...]) -> tuple[tuple[KernelLine, ...], tuple[str, ...]]:
@@ -143,9 +138,7 @@ def _told_once(lines: tuple[KernelLine, ...]) -> tuple[tuple[KernelLine, ...], t
 
 
 def _mfu(analysed: Analysed, summary: SummaryEntry) -> str:
-    if not analysed.measurements.kernels["nvtx"].list.len().sum():
-        return ""
-    utilisation = utilisation_document(analysed.expected)
+    utilisation = utilisation_document(analysed)
     return "" if utilisation is None else mfu_line(utilisation, summary)
 
 
