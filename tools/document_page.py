@@ -14,11 +14,20 @@ from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddic
 
 from ncuroof.present.documents.analysis import SCHEMA as ANALYSIS
 from ncuroof.present.documents.comparison import SCHEMA as COMPARISON
+from ncuroof.present.documents.model import SCHEMA as MODEL
+from ncuroof.present.documents.projection import SCHEMA as PROJECTION
 from ncuroof.present.schemas.analysis import AnalysisDocument
 from ncuroof.present.schemas.comparison import ComparisonDocument
+from ncuroof.present.schemas.model import ModelDocument
+from ncuroof.present.schemas.projection import ProjectionDocument
 
 FILE = Path(__file__).resolve().parents[1] / "docs/documents.md"
-DOCUMENTS: Mapping[str, type] = {ANALYSIS: AnalysisDocument, COMPARISON: ComparisonDocument}
+DOCUMENTS: Mapping[str, type] = {
+    ANALYSIS: AnalysisDocument,
+    COMPARISON: ComparisonDocument,
+    PROJECTION: ProjectionDocument,
+    MODEL: ModelDocument,
+}
 """Type of each document, by its schema."""
 
 _LIST = re.compile(r"(<!-- keys: (\S+) ([^\n]*?) -->\n).*?(<!-- end -->)", re.DOTALL)

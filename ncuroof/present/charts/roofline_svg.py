@@ -12,7 +12,7 @@ from html import escape
 
 from ncuroof._version import __version__
 from ncuroof.formatting import byte_rate, flop_rate, label, shortened, trimmed, work_units
-from ncuroof.present.analysed import Record
+from ncuroof.present.schemas.model import ModelDocument, ModelRowEntry
 from ncuroof.present.sentences.model import WORDS, counted, explained, subject, table
 
 _WIDTH, _HEIGHT = 900, 560
@@ -204,33 +204,42 @@ def _shape(machine: int, x: float, y: float) -> str:
     return f'<path d="{paths[kind]}" {look}/>'
 
 
-def to_model_svg(document: Record) -> str:
+def to_model_svg(document: ModelDocument) -> str:
     """Return the roofline: a roof per machine and precision, a mark per row that has an intensity and an attainable rate."""
     rows = [row for row in document["rows"] if row["intensity_flop_per_byte"] and row["attainable_flop_per_s"]]
     swept = document["swept"]
     machines = {row["machine"]["id"] for row in rows}
     has_text = len(swept) == 1 and len(rows) <= _MOST_TEXTS * len(machines)
     first = rows[0]["machine"]["id"] if rows else None
-    marks = [_mark(row, swept, has_text=has_text and row["machine"]["id"] == first) for row in rows]
+    marks = [
+        mark
+        for row in rows
+        if (mark := _mark(row, swept, has_text=has_text and row["machine"]["id"] == first)) is not None
+    ]
     return roofline_svg(f"{subject(document)}, at best", marks)
 
 
-def _mark(row: Record, swept: list[str], *, has_text: bool) -> Mark:
+def _mark(row: ModelRowEntry, swept: Sequence[str], *, has_text: bool) -> Mark | None:
+    """Return the mark of a row; None where it has no place, or its roof is not known."""
+    intensity, rate, precision = row["intensity_flop_per_byte"], row["attainable_flop_per_s"], row["precision"]
+    peak, bandwidth = row["peak_flop_per_s"], row["bandwidth_bytes_per_s"]
+    if not (intensity and rate and precision and peak and bandwidth):
+        return None
     sizes = " ".join(f"{name}={row['sizes'][name]}" for name in (swept or row["sizes"]))
     return Mark(
-        intensity_flop_per_byte=row["intensity_flop_per_byte"],
-        flop_per_s=row["attainable_flop_per_s"],
-        tooltip=f"{row['machine']['id']}, {row['dtype']}, {sizes}: {flop_rate(row['attainable_flop_per_s'], row['precision'])}",
+        intensity_flop_per_byte=intensity,
+        flop_per_s=rate,
+        tooltip=f"{row['machine']['id']}, {row['dtype']}, {sizes}: {flop_rate(rate, precision)}",
         machine=row["machine"]["id"],
-        precision=row["precision"],
-        peak_flop_per_s=row["peak_flop_per_s"],
-        bandwidth_bytes_per_s=row["bandwidth_bytes_per_s"],
+        precision=precision,
+        peak_flop_per_s=peak,
+        bandwidth_bytes_per_s=bandwidth,
         measured_flop_per_s=None if row["distance"] is None else row["distance"]["achieved_flop_per_s"],
         text=str(row["sizes"][swept[0]]) if has_text else "",
     )
 
 
-def to_model_page(document: Record) -> str:
+def to_model_page(document: ModelDocument) -> str:
     """Return an offline page: the chart, the study as a table, and explanations."""
     name = escape(subject(document))
     notes = "".join(f"<p>{_lines(block)}</p>\n" for block in explained(document))
@@ -247,7 +256,7 @@ def _lines(lines: list[str]) -> str:
     return "<br>\n".join(escape(line.strip()) for line in lines)
 
 
-def _table(document: Record) -> str:
+def _table(document: ModelDocument) -> str:
     """Return the table of the study, with numbers right-aligned."""
     headings, *rows = table(document)
     kinds = ["" if heading in WORDS else ' class="number"' for heading in headings]
