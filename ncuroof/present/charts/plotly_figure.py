@@ -17,9 +17,8 @@ from ncuroof.enums import CeilingSource, MemoryLevel, Verdict
 from ncuroof.errors import MissingExtraError, UnknownNameError
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import chart, dot_sizes_px
-from ncuroof.present.charts.roofline_svg import GRID, INK, PAPER, SOFT
 from ncuroof.present.charts.views import FLOP, VIEWS, RooflineView
-from ncuroof.present.palette import verdict_colours
+from ncuroof.present.palette import page_colour, verdict_colours
 from ncuroof.present.schemas.analysis import AnalysisDocument, GroupEntry
 from ncuroof.present.schemas.kernels import KernelEntry
 from ncuroof.present.sentences.breakdowns import LEAST_SPREAD_FRAC, extremes
@@ -40,7 +39,6 @@ _SYMBOLS = {
 }
 """Symbol of each verdict, as on the page."""
 
-_LINE = "#d8dde2"
 _WIDTH_PX, _HEIGHT_PX = 960, 600
 _MARGIN = {"l": 90, "r": 20, "t": 105, "b": 55}
 _MOST_TITLE = 100
@@ -130,7 +128,9 @@ def _roofs(drawn: Record) -> list[Part]:
             "mode": "lines",
             "x": roof["x"],
             "y": roof["y"],
-            "line": {"color": INK, "width": 1.3} if is_counted else {"color": SOFT, "width": 1, "dash": "dash"},
+            "line": {"color": page_colour("ink"), "width": 1.3}
+            if is_counted
+            else {"color": page_colour("soft"), "width": 1, "dash": "dash"},
             "hoverinfo": "text",
             "hovertext": _escaped(roof["label"]),
             "showlegend": False,
@@ -156,7 +156,7 @@ def _dots(dots: Sequence[Dot]) -> list[Part]:
         of_verdict = [dot for dot in dots if dot.verdict == verdict]
         if not of_verdict:
             continue
-        line = {"color": PAPER, "width": 1}
+        line = {"color": page_colour("paper"), "width": 1}
         size_px = [dot.size_px for dot in of_verdict]
         traces.append(
             {
@@ -191,14 +191,14 @@ def _layout(document: AnalysisDocument, device: int, view: RooflineView, *remark
     names = [formatting.gpu_name(each) for each in document["devices"][device : device + 1]]
     if any(source["simulated"] for source in document["sources"]):
         remarks = ("simulated: written by ncuroof, not recorded on a GPU", *remarks)
-    subtitle = {"text": _escaped(" · ".join(remarks)), "font": {"size": 12, "color": SOFT}}
+    subtitle = {"text": _escaped(" · ".join(remarks)), "font": {"size": 12, "color": page_colour("soft")}}
     title = _escaped(formatting.shortened(": ".join([view.label, f"GPU {device}", *names]), _MOST_TITLE))
     return {
         "width": _WIDTH_PX,
         "height": _HEIGHT_PX,
         "margin": {**_MARGIN, "autoexpand": False},
         "template": "none",
-        "font": {"size": 12, "color": INK},
+        "font": {"size": 12, "color": page_colour("ink")},
         "title": {
             "text": title,
             "font": {"size": 16},
@@ -256,8 +256,8 @@ def _axis(axis: Record, level: str, title: str) -> Part:
         "ticktext": ["" if round(math.log10(value)) % stride else label for value, label in labels],
         "ticks": "",
         "title": {"text": title, "standoff": 8},
-        "gridcolor": GRID,
-        "linecolor": _LINE,
+        "gridcolor": page_colour("grid"),
+        "linecolor": page_colour("line"),
         "showline": True,
         "mirror": True,
         "zeroline": False,
@@ -282,7 +282,10 @@ def _labels(drawn: Record, level: str) -> list[Part]:
             "yshift": label.y_shift_px,
             "textangle": -label.angle,
             "showarrow": False,
-            "font": {"size": FONT_PX, "color": INK if label.roof["source"] == CeilingSource.COUNTERS else SOFT},
+            "font": {
+                "size": FONT_PX,
+                "color": page_colour("ink") if label.roof["source"] == CeilingSource.COUNTERS else page_colour("soft"),
+            },
         }
         for label in roof_labels(roofs, frame)
     ]
