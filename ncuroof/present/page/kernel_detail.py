@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ncuroof import formatting
-from ncuroof.diagnosis import UNEVEN, Rules
+from ncuroof.diagnosis import UNEVEN, Rules, load_rules
 from ncuroof.metrics import Catalogue, quantity_unit
 from ncuroof.metrics.families import title
 from ncuroof.present.documents.kernels import ABOVE_ROOF
 from ncuroof.present.explanations.meanings import limiter_label
-from ncuroof.present.page.phase_strip import phase_block
 from ncuroof.present.page.quantity_cells import (
     ACCESS,
     OCCUPANCY,
@@ -33,13 +32,16 @@ from ncuroof.present.schemas.kernels import (
     FindingEntry,
     KernelEntry,
     MissingEntry,
+    PhaseEntry,
     SampledLineEntry,
+    SamplesEntry,
     StepEntry,
     VendorEntry,
     VendorRuleEntry,
 )
 from ncuroof.present.sentences.actions import of_what
 from ncuroof.present.sentences.collect_options import collect_options
+from ncuroof.present.sentences.phases import busiest_course, limits_sentence
 from ncuroof.present.sentences.remarks import flip_sentence
 from ncuroof.present.sentences.savings import saves
 from ncuroof.present.sentences.source_lines import cost, line_text, place, waits_for, where_sentence
@@ -336,3 +338,79 @@ def _stood_for(kernel: KernelEntry) -> str:
     average = "" if average_ns is None else f", {formatting.duration(average_ns)} on average"
     ends = "" if None in ends_ns else f", from {' to '.join(map(formatting.duration, ends_ns))}"
     return f"{formatting.launch_count(n_launches)} launches{average}{ends}"
+
+
+# ---- the time inside a kernel -------------------------------------------------------------------------------------------------
+
+_MOST_UNITS = 3
+_LEAST_SHOWN = 0.05
+"""Use of a unit that is worth a word."""
+
+_COURSE = (
+    "The columns show how busy the busiest sampled unit was; the band below has the colour of each phase's verdict."
+)
+
+
+def phase_block(kernel: KernelEntry, texts: Texts) -> dict[str, Any] | None:
+    """Return the block of a kernel's detail; None where its report holds no series.
+
+    Args:
+        kernel: an entry of the document.
+        texts: takes the long texts.
+    """
+    samples, duration_ns = kernel.get("samples"), kernel["duration_ns"]
+    if samples is None or duration_ns is None:
+        return None
+    sentence = limits_sentence(kernel)
+    return {
+        "sentence": texts.add(f"{sentence[:1].upper()}{sentence[1:]}." if sentence else ""),
+        "label": f"Use of the busiest unit over the kernel's time: {sentence}",
+        "course": busiest_course(kernel),
+        "parts": [_part(phase, duration_ns) for phase in kernel["phases"]],
+        "notes": [texts.add(note) for note in _notes(kernel, samples)],
+    }
+
+
+def _part(phase: PhaseEntry, total_ns: float) -> dict[str, Any]:
+    start, length = phase["start_ns"] / total_ns, phase["duration_ns"] / total_ns
+    title = load_rules().verdicts[phase["verdict"]].title
+    limiter = formatting.label(phase["limiter"]) if phase["limiter"] else ""
+    return {
+        "start": round(start, 4),
+        "length": round(length, 4),
+        "verdict": phase["verdict"],
+        "when": f"{100 * start:.0f} to {100 * (start + length):.0f} %",
+        "length_text": formatting.duration(phase["duration_ns"]),
+        "kind": phase["kind"],
+        "limit": f"{title}: {limiter}" if limiter else title,
+        "units": ", ".join(_busiest(phase)),
+    }
+
+
+def _busiest(phase: PhaseEntry) -> Iterator[str]:
+    """Yield the busiest units that were sampled, each with its share."""
+    used = sorted(phase["utilisation"].items(), key=lambda item: -item[1])
+    for unit, share in used[:_MOST_UNITS]:
+        if share >= _LEAST_SHOWN:
+            yield f"{formatting.label(unit)} {formatting.percent(share)}"
+
+
+def _notes(kernel: KernelEntry, samples: SamplesEntry) -> Iterator[str]:
+    """Yield how the series were sampled, and what makes them less certain."""
+    if kernel["phases"]:
+        yield _COURSE
+    if units := _inferred(kernel):
+        yield f"Not sampled, and inferred from the whole kernel's use and how active the SMs were: {units}."
+    runs = "one run" if samples["passes"] == 1 else f"{samples['passes']} runs"
+    every = formatting.duration(samples["interval_ns"])
+    yield f"{samples['n']} samples, one every {every}, from {runs} of the kernel." + (
+        f" {samples['caveat'][:1].upper()}{samples['caveat'][1:]}." if samples["caveat"] else ""
+    )
+
+
+def _inferred(kernel: KernelEntry) -> str:
+    """Return the units that were not sampled although the kernel uses them."""
+    units = dict.fromkeys(
+        unit for phase in kernel["phases"] for unit, share in phase["inferred"].items() if share >= _LEAST_SHOWN
+    )
+    return ", ".join(map(formatting.label, units))
