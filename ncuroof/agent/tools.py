@@ -18,11 +18,10 @@ from ncuroof.errors import ArgumentError, NcuroofError, SelectionError, UnknownN
 from ncuroof.formatting import printable, shortened
 from ncuroof.present.analysed import Document
 from ncuroof.present.brief import brief_text
-from ncuroof.present.brief.comparison import comparison_brief
+from ncuroof.present.brief.changes import comparison_brief, projection_brief
 from ncuroof.present.brief.entries import NAME_BYTES, cut
 from ncuroof.present.brief.evidence import parsed, quantity_of, unit_of
 from ncuroof.present.brief.packet import compact, json_size, to_json
-from ncuroof.present.brief.projection import projection_brief
 from ncuroof.present.documents.comparison import comparison_document
 from ncuroof.present.documents.kernels import kernel_entries
 from ncuroof.present.documents.projection import trial_document

@@ -95,7 +95,7 @@ WRITERS: Mapping[str, Mapping[str, Writer]] = {
         "json": _json,
         "md": written_by("ncuroof.present.texts.comparison", "to_markdown"),
         "junit": written_by("ncuroof.present.texts.comparison", "to_junit"),
-        "brief": written_by("ncuroof.present.brief.comparison", "comparison_brief"),
+        "brief": written_by("ncuroof.present.brief.changes", "comparison_brief"),
         "sarif": written_by("ncuroof.present.documents.sarif", "comparison_sarif"),
         "github": written_by("ncuroof.present.texts.comparison", "github_annotations"),
         "html": written_by(
@@ -110,7 +110,7 @@ WRITERS: Mapping[str, Mapping[str, Writer]] = {
         "term": written_by("ncuroof.present.texts.projection", "to_text"),
         "json": _json,
         "md": written_by("ncuroof.present.texts.projection", "to_markdown"),
-        "brief": written_by("ncuroof.present.brief.projection", "projection_brief"),
+        "brief": written_by("ncuroof.present.brief.changes", "projection_brief"),
     },
     "model": {
         "term": written_by("ncuroof.present.texts.model", "to_text"),
