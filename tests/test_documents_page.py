@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, get_type_hints
 
 import pytest
 
 from ncuroof.comparison.rules import load_comparison_rules
 from ncuroof.metrics import load_catalogue
+from tests.support.document_types import wrong
 from tests.support.real_documents import documents
 from tools.document_page import DOCUMENTS, inner_object, page, plain
 
@@ -41,38 +41,6 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, list[dict[str
 
 def test_the_lists_of_keys_are_those_of_the_types() -> None:
     assert page() == PAGE, "run `make pages`"
-
-
-def wrong(value: object, kind: Any, path: str) -> Iterator[str]:
-    """Yield what in a value is not as its type says."""
-    kind = kind.__origin__ if hasattr(kind, "__metadata__") else kind
-    if get_origin(kind) in (Union, UnionType):
-        found = [list(wrong(value, each, path)) for each in get_args(kind)]
-        if all(found):
-            yield from min(found, key=len)
-    elif is_typeddict(kind):
-        yield from wrong_keys(value, kind, path)
-    elif get_origin(kind) is dict and isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from wrong(inner, get_args(kind)[1], f"{path}>{key}")
-    elif get_origin(kind) in (list, Sequence) and isinstance(value, list | tuple):
-        for inner in value:
-            yield from wrong(inner, get_args(kind)[0], f"{path}[]")
-    elif kind is not Any:
-        kinds = {float: (int, float), None: (NoneType,)}.get(kind, (get_origin(kind) or kind,))
-        if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            yield f"{path}: expected {kind}, found {value!r}"
-
-
-def wrong_keys(value: object, kind: Any, path: str) -> Iterator[str]:
-    if not isinstance(value, Mapping):
-        yield f"{path}: expected {kind.__name__}, found {value!r}"
-        return
-    hints = get_type_hints(kind)
-    yield from (f"{path}>{key}: not in {kind.__name__}" for key in value.keys() - hints.keys())
-    yield from (f"{path}>{key}: missing" for key in kind.__required_keys__ - value.keys())
-    for key in value.keys() & hints.keys():
-        yield from wrong(value[key], hints[key], f"{path}>{key}".lstrip(">"))
 
 
 def keys(kind: Any, value: object) -> Iterator[tuple[str, str]]:
