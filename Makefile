@@ -62,6 +62,7 @@ pages: $(READY)  ## write again what docs/ and README.md take from profiles/, fi
 	$(RUN)/python -m tools.latency_causes
 	$(RUN)/python -m tools.recording_page
 	$(RUN)/python -m tools.demo_summary
+	$(RUN)/python -m tools.command_pages
 	$(RUN)/python -m tools.brief_questions
 	$(RUN)/python -m tools.tutorial_pages
 	$(RUN)/python fixtures/suite/suite_page.py

@@ -6,6 +6,7 @@
     >>> analysis.roofline()                 # a plotly figure, one dot per group of similar launches
     >>> analysis.to_html("run.html")        # one page that works offline
     >>> analysis.write("run.parquet")       # or .json, .md, .csv, .txt
+    >>> ncuroof.profile(rmsnorm, x, weight) # the same of one call of a function, recorded on this machine
     >>> ncuroof.compare(before, after)      # what changed between two analyses or reports, and why
     >>> ncuroof.model.gemm(4096, 4096, 4096).intensity_flop_per_byte    # of an operation, before there is code
     >>> with ncuroof.torch.expect() as expected: network(x)             # of a network, before it runs on a GPU
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
 
     from ncuroof import model, torch
     from ncuroof.analysis import Analysis
+    from ncuroof.profiling import Profiler, profile, sweep
     from ncuroof.reading import Reports, compare, read
 
-__all__ = ["Analysis", "Reports", "__version__", "compare", "model", "read", "torch"]
+__all__ = ["Analysis", "Profiler", "Reports", "__version__", "compare", "model", "profile", "read", "sweep", "torch"]
 
 _MODULES = frozenset({"model", "torch"})
+_OF_PROFILING = frozenset({"Profiler", "profile", "sweep"})
 
 
 def __getattr__(name: str) -> Any:
@@ -39,6 +42,8 @@ def __getattr__(name: str) -> Any:
         return notebook.load_ipython_extension
     if name in _MODULES:
         return import_module(f"ncuroof.{name}")
+    if name in _OF_PROFILING:
+        return getattr(import_module("ncuroof.profiling"), name)
     if name in __all__:
         from ncuroof import reading  # noqa: PLC0415  loads polars
 

@@ -34,7 +34,7 @@ WORDS = {
 EDGE = {"cli", "agent", "batch", "torch", "testing", "collect"}
 """Outside the flow: the command line, the server for agents, tasks on many files, what runs with PyTorch, in tests, recordings."""
 
-WITH_ALL_ROOMS = {"analysis", "reading", "cli", "agent", "batch", "torch", "testing"}
+WITH_ALL_ROOMS = {"analysis", "reading", "cli", "agent", "batch", "torch", "testing", "profiling"}
 BEFORE_EDGE = {"collect": {"collect", "ncu", "sidecars"}}
 """What a room at the edge may import, if that is not everything."""
 
@@ -130,7 +130,7 @@ def test_the_rooms_are_those_of_the_flow() -> None:
     assert rooms <= {*FLOW, *EDGE}
     assert {"ingest", "metrics", "roofline", "diagnosis", "present", "cli"} <= rooms
     files = {path.stem for path in PACKAGE.glob("*.py")}
-    assert files <= {*WORDS, "analysis", "reading", "__init__", "__main__"}
+    assert files <= {*WORDS, "analysis", "reading", "profiling", "__init__", "__main__"}
 
 
 def test_imports_point_along_the_flow() -> None:
@@ -163,7 +163,9 @@ def test_only_the_chain_and_the_command_line_know_the_chain() -> None:
         if room in {"cli", "__init__", "__main__"}:
             continue
         with_chain = dict.fromkeys(("agent", "batch", "testing"), WITH_ALL_ROOMS - {"cli"})
-        known = {**with_chain, "reading": {"reading", "analysis"}}.get(room, {room})
+        known = {**with_chain, "reading": {"reading", "analysis"}, "profiling": {"reading", "analysis"}}.get(
+            room, {room}
+        )
         for found in _imports(path):
             assert found.room not in (WITH_ALL_ROOMS | EDGE) - known, f"{_named(path)} imports {found.module}"
 

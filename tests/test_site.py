@@ -69,6 +69,10 @@ def test_the_page_of_a_command_has_every_option(name: str) -> None:
     assert "## Exit codes" in written
 
 
+def test_the_page_of_all_commands_is_fresh() -> None:
+    assert command_pages.OVERVIEW.read_text(encoding="utf-8") == command_pages.overview(), "run make pages"
+
+
 @pytest.mark.long
 def test_the_site_builds_without_a_broken_link(tmp_path: Path) -> None:
     pytest.importorskip("material", reason="mkdocs-material is not installed")

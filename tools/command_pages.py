@@ -1,6 +1,6 @@
 """Pages of the commands, for the site and as man pages: both from the same source as --help, with examples of their own.
 
-`python -m tools.command_pages FOLDER` writes the man pages; the site is built with `page`.
+`python -m tools.command_pages FOLDER` writes the man pages, and without FOLDER `docs/commands.md`; the site is built with `page`.
 """
 
 from __future__ import annotations
@@ -20,6 +20,15 @@ from ncuroof.cli.program import program
 from ncuroof.resources import read_toml
 
 EXAMPLES = Path(__file__).with_name("command_examples.toml")
+OVERVIEW = EXAMPLES.parents[1] / "docs/commands.md"
+_OVERVIEW = """\
+`-o FILE` takes its format from the suffix: `.html` the page, `.json` [the document](documents.md), `.md` a summary for a pull
+request, `.csv` and `.parquet` [tables](columns.md), `.sarif` findings for [code scanning](ci.md), `.xml` gates as JUnit, `.svg` a
+picture of the roofline, `.txt` the terminal's text. It can be repeated; `-o -` writes to standard output, with `--format FORMAT`.
+`-q` prints nothing but errors, `-v` more detail; `--no-color`, or the variable `NO_COLOR`, gives plain text."""
+_GUIDES = {"report": "input", "brief": "agents", "mcp": "agents", "ingest": "fleet"}
+"""The page under docs/ that explains a command, where it is not named after the command."""
+
 EXIT_CODES = (
     ("0", "done"),
     ("1", "a file, the machine or the run is at fault: the message on standard error says what, and what to do"),
@@ -102,10 +111,18 @@ def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
 
-def index() -> str:
-    """Return the page that lists the commands."""
-    rows = [f"| [{each.name}]({each.name}.md) | {_cell(each.paragraphs[0])} |" for each in commands()]
-    return "\n".join(["# Commands", "", "| command | |", "|---|---|", *rows, ""])
+def overview() -> str:
+    """Return `docs/commands.md`: what each command is for, with examples."""
+    lines = ["# Commands", "", _OVERVIEW]
+    for command in commands():
+        width = max(len(words) for words, _ in command.examples)
+        lines += ["", f"## {command.name}", "", _paragraph(command.paragraphs[0]), "", "```bash"]
+        lines += [f"{words:<{width}}  # {what}" for words, what in command.examples]
+        lines += ["```", "", f"All options: `ncuroof {command.name} --help`"]
+        guide = _GUIDES.get(command.name, command.name)
+        if (OVERVIEW.parent / f"{guide}.md").exists():
+            lines[-1] += f" · [How]({guide}.md)"
+    return "\n".join([*lines, ""])
 
 
 def man_page(command: Described) -> str:
@@ -146,7 +163,10 @@ def _bold(text: str) -> str:
 
 
 def main() -> None:
-    """Write the man pages into a folder."""
+    """Write docs/commands.md, or the man pages into a folder."""
+    if not sys.argv[1:]:
+        OVERVIEW.write_text(overview(), encoding="utf-8")
+        return
     folder = Path(sys.argv[1])
     folder.mkdir(parents=True, exist_ok=True)
     for command in commands():

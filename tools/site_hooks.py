@@ -15,7 +15,7 @@ from typing import Any
 from mkdocs.structure.files import File, Files
 
 from ncuroof.present.explanations.meanings import load_terms
-from tools.command_pages import commands, index, page
+from tools.command_pages import commands, page
 
 ROOT = Path(__file__).resolve().parents[1]
 _ROOT_PAGES = {
@@ -29,6 +29,7 @@ _COPIES = "repository"
 
 _LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?!https?:|mailto:)([^)#\s]*)(#[^)\s]*)?\)")
 _IMAGE = re.compile(r"(!\[[^\]]*\]\()([^)\s]+)(\))")
+_ALL_OPTIONS = re.compile(r"All options: `ncuroof (\w+) --help`")
 _FENCED = re.compile(r"(^```.*?^```)", re.DOTALL | re.MULTILINE)
 
 
@@ -37,7 +38,6 @@ def on_files(files: Files, config: Any) -> Files:
     for name, place in _ROOT_PAGES.items():
         files.append(File.generated(config, place, content=(ROOT / name).read_text(encoding="utf-8")))
     files.append(File.generated(config, "glossary.md", content=glossary()))
-    files.append(File.generated(config, "commands/README.md", content=index()))
     for command in commands():
         files.append(File.generated(config, f"commands/{command.name}.md", content=page(command)))
     linked = {target for file in files.documentation_pages() for target in _linked(file.content_string, _source(file))}
@@ -50,6 +50,8 @@ def on_files(files: Files, config: Any) -> Files:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """Return the page with links as they are on the site."""
     source, here = _source(page.file), posixpath.dirname(page.file.src_uri)
+    if page.file.src_uri == "commands.md":
+        markdown = _ALL_OPTIONS.sub(r"[All options](commands/\1.md)", markdown)
 
     def led(path: str) -> str | None:
         place = _place(_resolved(path, source))

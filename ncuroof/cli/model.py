@@ -111,7 +111,7 @@ def _formulas(paragraph: str) -> str:
 
 def _run(found: Model, outputs: Outputs, given: dict[str, Any]) -> None:
     from ncuroof.model.machines import with_measured  # noqa: PLC0415  loads polars
-    from ncuroof.model.study import Sweep, study  # noqa: PLC0415
+    from ncuroof.model.study import StudyRequest, study  # noqa: PLC0415
     from ncuroof.present.documents.model import model_document  # noqa: PLC0415
 
     outputs.check(())
@@ -121,7 +121,7 @@ def _run(found: Model, outputs: Outputs, given: dict[str, Any]) -> None:
         "bandwidth_bytes_per_s": rate(given["bandwidth_bytes_per_s"], "--bandwidth-bytes-per-s"),
     }
     answered = study(
-        Sweep(
+        StudyRequest(
             model=found,
             sizes=sizes,
             options=options,

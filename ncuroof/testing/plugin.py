@@ -9,13 +9,14 @@ import functools
 import os
 import re
 import shutil
-import subprocess
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+from ncuroof import profiling
+from ncuroof.profiling import found_report, last_words, record_call
 
 if TYPE_CHECKING:
     from ncuroof.testing.kernels import Report
@@ -26,7 +27,6 @@ _CALL, _REPORTS = "NCUROOF_PYTEST_CALL", "NCUROOF_PYTEST_REPORTS"
 
 _SUFFIXES = (".ncu-rep", ".ncu-repz")
 _NOT_IN_NAMES = re.compile(r"[^\w.=-]+")
-_MOST_SAID = 4000
 _MARKER_OPTIONS = {"report", "level", "kernel", "warmups"}
 
 
@@ -64,7 +64,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(_MARKER)
 
 
-class Profiler:
+class ProfileFixture:
     """Profiles a function: what the fixture `ncuroof_profile` is.
 
     Args:
@@ -90,15 +90,15 @@ class Profiler:
         recorded = os.environ.get(_CALL)
         if recorded is not None and int(recorded) == self._n_calls:
             for _ in range(self._n_warmups + 1):
-                one_call(function, args, kwargs)
+                profiling.one_call(function, args, kwargs)
             pytest.skip("recorded: the test itself goes on in the process that asked for it")
         if recorded is not None:
-            return self._read(_found(Path(os.environ[_REPORTS]) / self._name), is_recorded_now=True)
+            return self._read(found_report(Path(os.environ[_REPORTS]) / self._name), is_recorded_now=True)
         mode = self._item.config.getoption("ncuroof_mode")
         if mode == "record" or (mode == "auto" and _can_record()):
             recorded_now = self._record()
             return self._read(self._keep(recorded_now) if mode == "record" else recorded_now, is_recorded_now=True)
-        return self._read(_found(self._kept), is_recorded_now=False)
+        return self._read(found_report(self._kept), is_recorded_now=False)
 
     @property
     def _n_warmups(self) -> int:
@@ -124,7 +124,7 @@ class Profiler:
         """Move a report to its place beside the test, where it replaces an earlier one, and return that."""
         kept = self._kept if self._kept.suffix in _SUFFIXES else self._kept.with_name(self._kept.name + report.suffix)
         kept.parent.mkdir(parents=True, exist_ok=True)
-        for earlier in filter(None, (_found(self._kept),)):
+        for earlier in filter(None, (found_report(self._kept),)):
             earlier.unlink()
         return Path(shutil.copy(report, kept))
 
@@ -132,25 +132,20 @@ class Profiler:
         """Record this call, and return the report's path; fails the test with what ncuroof said where that is impossible."""
         path = self._folder() / f"{self._name}{_SUFFIXES[0]}"
         config, level = self._item.config, str(self._asked.get("level", "roofline"))
-        chosen = ("--kernel", str(self._asked["kernel"])) if self._asked.get("kernel") else ()
-        step = ("--step", str(self._n_warmups + 1), "--step-of", f"{__name__}:{one_call.__name__}", "--no-stop-after")
-        options = ("--quiet", "--no-color", "--force", "--no-per-shape", "--level", level, *chosen, *step)
         of_pytest = ("-n", "0") if config.pluginmanager.hasplugin("xdist") else ()
         plugin = ("-p", __name__) if os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD") else ()
-        program = ("-m", "pytest", "-q", "-p", "no:cacheprovider", *plugin, *of_pytest, self._item.nodeid)
-        command = ["-m", "ncuroof", "profile", *options, "-o", str(path), "--", sys.executable, *program]
-        done = subprocess.run(  # noqa: S603  no shell
-            [sys.executable, *command],
-            cwd=config.rootpath,
-            env={**os.environ, _CALL: str(self._n_calls), _REPORTS: str(path.parent)},
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
+        done = record_call(
+            ("-m", "pytest", "-q", "-p", "no:cacheprovider", *plugin, *of_pytest, self._item.nodeid),
+            path,
+            level=level,
+            kernel=self._asked.get("kernel"),
+            warmups=self._n_warmups,
+            environment={_CALL: str(self._n_calls), _REPORTS: str(path.parent)},
+            folder=config.rootpath,
         )
-        written = _found(path.with_name(self._name))
+        written = found_report(path.with_name(self._name))
         if done.returncode != 0 or written is None:
-            said = f"exit code {done.returncode}:\n{(done.stdout + done.stderr).strip()[-_MOST_SAID:]}"
+            said = f"exit code {done.returncode}:\n{last_words(done)}"
             pytest.fail(f"ncuroof could not record {self._item.nodeid}, {said}", pytrace=False)
         return written
 
@@ -167,15 +162,9 @@ class Profiler:
 
 
 @pytest.fixture
-def ncuroof_profile(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Profiler:
-    """Profile the kernels of one call of a function, and return their report; see `Profiler.__call__`."""
-    return Profiler(request.node, lambda: tmp_path_factory.mktemp("ncuroof"))
-
-
-def _found(report: Path) -> Path | None:
-    """Return the file of a report that is named with or without its suffix; None where there is none."""
-    candidates = [report, *(report.with_name(report.name + suffix) for suffix in _SUFFIXES)]
-    return next((path for path in candidates if path.is_file()), None)
+def ncuroof_profile(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> ProfileFixture:
+    """Profile the kernels of one call of a function, and return their report; see `ProfileFixture.__call__`."""
+    return ProfileFixture(request.node, lambda: tmp_path_factory.mktemp("ncuroof"))
 
 
 def _can_record() -> bool:
@@ -187,8 +176,3 @@ def _can_record() -> bool:
         return RECORDS_HERE and bool(find_ncu(os.environ)) and bool(find_gpus(os.environ))
     except NcuNotFoundError:
         return False
-
-
-def one_call(function: Callable[..., object], args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
-    """Call a function: what counts as a step where ncu runs the test (`ncuroof profile --step-of`)."""
-    function(*args, **kwargs)
