@@ -13,11 +13,12 @@ from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints, is_typeddict
 
 from ncuroof.present.documents.analysis import SCHEMA as ANALYSIS
+from ncuroof.present.documents.comparison import HISTORY_SCHEMA
 from ncuroof.present.documents.comparison import SCHEMA as COMPARISON
 from ncuroof.present.documents.model import SCHEMA as MODEL
 from ncuroof.present.documents.projection import SCHEMA as PROJECTION
 from ncuroof.present.schemas.analysis import AnalysisDocument
-from ncuroof.present.schemas.comparison import ComparisonDocument
+from ncuroof.present.schemas.comparison import ComparisonDocument, HistoryDocument
 from ncuroof.present.schemas.model import ModelDocument
 from ncuroof.present.schemas.projection import ProjectionDocument
 
@@ -25,6 +26,7 @@ FILE = Path(__file__).resolve().parents[1] / "docs/documents.md"
 DOCUMENTS: Mapping[str, type] = {
     ANALYSIS: AnalysisDocument,
     COMPARISON: ComparisonDocument,
+    HISTORY_SCHEMA: HistoryDocument,
     PROJECTION: ProjectionDocument,
     MODEL: ModelDocument,
 }

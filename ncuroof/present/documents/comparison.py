@@ -31,7 +31,6 @@ from ncuroof.comparison import (
 )
 from ncuroof.comparison.history import History
 from ncuroof.diagnosis import load_rules
-from ncuroof.present.analysed import Document
 from ncuroof.present.documents.json_text import TOOL, json_text
 from ncuroof.present.schemas.comparison import (
     ComparisonDocument,
@@ -39,6 +38,7 @@ from ncuroof.present.schemas.comparison import (
     FindingChangeEntry,
     FindingChangesEntry,
     GateEntry,
+    HistoryDocument,
     LineChangeEntry,
     MatchedGroupEntry,
     MatchEntry,
@@ -281,7 +281,7 @@ def history_json(found: History) -> str:
     return json_text(history_document(found))
 
 
-def history_document(found: History) -> Document:
+def history_document(found: History) -> HistoryDocument:
     """Return the document `ncuroof.history/1`; trends that moved the most time first."""
     return {
         "schema": HISTORY_SCHEMA,

@@ -1,4 +1,4 @@
-"""The keys of the document `ncuroof.comparison/1`, with what they mean; `docs/documents.md` lists them."""
+"""The keys of the documents `ncuroof.comparison/1` and `ncuroof.history/1`, with what they mean; `docs/documents.md` lists them."""
 
 from __future__ import annotations
 
@@ -374,3 +374,54 @@ class ComparisonDocument(TypedDict):
         "pairs of groups of `removed` and `added` that may belong together, the likeliest first",
     ]
     gates: Annotated[list[GateEntry], "the gates"]
+
+
+class HistoryRunEntry(TypedDict):
+    """A run of a history."""
+
+    label: Annotated[str, "label of the run"]
+    gpus: Annotated[Sequence[str], "names of the GPUs"]
+    duration_ns: Annotated[float | None, "GPU time"]
+    n_kernels: Annotated[int, "profiled workloads"]
+    damage: Annotated[Sequence[str], "as `before>damage` of a comparison"]
+
+
+class HistoryStepEntry(TypedDict):
+    """Whether a run is compared with the one before it."""
+
+    time: Annotated[bool, "whether the times of a run may be compared with those of the run before it"]
+    reasons: Annotated[Sequence[str], "why not, as sentences"]
+    obstacle: Annotated[
+        str | None,
+        "why the times of the whole runs are not compared although those of kernels are, as a sentence; null where they are "
+        "compared",
+    ]
+
+
+class JumpEntry(TypedDict):
+    """A change of a kernel's time from one run to the next."""
+
+    run: Annotated[int, "index of the run in which the time changed beyond measurement noise"]
+    change_frac: Annotated[float, "relative change from the run before"]
+
+
+class TrendEntry(TypedDict):
+    """A kernel over the runs."""
+
+    name: Annotated[str, "short name in the last run that has it"]
+    mean_ns: Annotated[
+        Sequence[float | None],
+        "mean time of one launch, run by run; null where the kernel is missing or its time unknown",
+    ]
+    change_frac: Annotated[float | None, "change from the first comparable run to the last; null for fewer than two"]
+    jumps: Annotated[list[JumpEntry], "changes from run to run"]
+
+
+class HistoryDocument(TypedDict):
+    """The document `ncuroof.history/1`."""
+
+    schema: Annotated[str, "the schema name above"]
+    tool: ToolEntry
+    runs: Annotated[list[HistoryRunEntry], "the runs, in the order given"]
+    comparable: Annotated[list[HistoryStepEntry], "from the second run on"]
+    trends: Annotated[list[TrendEntry], "kernels, those that moved the most time first"]
