@@ -3,11 +3,11 @@
     python -m tools.hard_score                # the folder of reports, if it is there
     python -m tools.hard_score --wrong        # also each launch that is not answered as labelled
 
-`fixtures/suite/corpus_hard.toml` has the labels. They were written from counters, machine code and samples, without ncuroof's
-answer. A level is right where the answer is one of those that the label accepts: the verdict ("first choice": the one that the
-label has first), the limiter, the cause (one of the first three findings), and no finding that the label calls false or harmful.
-`saving` counts where the label has a range: the expected saving of the first accepted finding lies within it, with five points on
-both sides.
+`fixtures/suite/corpus_hard.toml` has the labels, written from counters, machine code and samples, without ncuroof's answer. A
+level is right where the answer is one of those that the label accepts: the verdict ("first choice": the one that the label has
+first), the limiter, the cause (one of the first three findings), and no finding that the label calls false or harmful. `saving`
+counts where the label has a range: the expected saving of the first accepted finding lies within it, with five points on both
+sides.
 
 Baselines, which have a verdict alone: three lines (compute above 60 %, else memory above 60 %, else latency), the larger
 percentage, and the rule of NVIDIA's Speed of Light section.

@@ -44,7 +44,7 @@ class Fix:
         idle: share of the duration in which SMs idle that goes.
         work: share of all work that goes.
         launch: share of the whole launch that goes, with its overhead.
-        removed: what `removes` names, in words, in the order in which it is written, each with the quantities of its share.
+        removed: what `removes` names: words, the quantities of its share, and its resources.
         is_open: how much of the unit's work can go is not known: `removes` is what certainly does not stay for other reasons.
         is_per_work: what is saved is per unit of work: more work per launch, so that launch overhead is spread over more.
     """
@@ -57,7 +57,7 @@ class Fix:
     idle: Amount | None = None
     work: Amount | None = None
     launch: Amount | None = None
-    removed: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    removed: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = ()
     is_open: bool = False
     is_per_work: bool = False
 
@@ -99,7 +99,7 @@ def read_fix(entry: Mapping[str, Any]) -> Fix | None:
         },
         **{name: _amount(entry[name]) for name in EFFECTS if name in entry},
         removed=tuple(
-            (group(name).label, tuple(sorted(_amount(amount).most.quantities)))
+            (group(name).label, tuple(sorted(_amount(amount).most.quantities)), tuple(group(name).resources))
             for name, amount in entry.get("removes", {}).items()
         ),
         is_open=entry.get("is_open", False),

@@ -18,7 +18,7 @@ estimates of stalls removed have the same two bounds.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 
 import polars as pl
@@ -33,6 +33,12 @@ _WORKING, _BUSIEST = "time.working", "time.busiest"
 _NEED, _EVEN, _EXPECTED, _EXPOSED = "demand.{}", "demand_if_even.{}", "expected_demand.{}", "exposed.{}"
 """Per resource, as shares of the duration: the demand while SMs idle as they do; if they did not; at the share of the peak that
 is reached; and the time e."""
+
+_AWAITED, _NEARNESS = "awaited.{}", "nearness.{}"
+"""Per resource: how far warps wait for it, and how near it is to being the limit; 0 to 1."""
+
+_LEFT = "left.{}"
+"""Per resource, and of the waiting: what is left after a fix. A column, since polars computes an expression wherever it stands."""
 
 _FEW_WAITS = 0.1
 """Share of the warps' time below which they hardly wait for a resource (a choice): asynchronous copies on an A100 were waited for
@@ -77,7 +83,13 @@ def with_demand(quantities: pl.DataFrame) -> pl.DataFrame:
         .alias(_NEED.format(name))
         for name, each in resources.items()
     )
-    table = table.with_columns(pl.max_horizontal(_NEED.format(name) for name in resources).alias(_BUSIEST))
+    table = table.with_columns(
+        pl.max_horizontal(_NEED.format(name) for name in resources).alias(_BUSIEST),
+        *(_awaited(each, known).alias(_AWAITED.format(name)) for name, each in model.resources.items()),
+    )
+    table = table.with_columns(
+        _nearness(name, each).alias(_NEARNESS.format(name)) for name, each in model.resources.items()
+    )
     return table.with_columns(
         *(_exposed(name, each, known).alias(_EXPOSED.format(name)) for name, each in model.resources.items()),
         *(_expected(name, each).alias(_EXPECTED.format(name)) for name, each in resources.items()),
@@ -98,7 +110,8 @@ def _expected(name: str, resource: Resource) -> pl.Expr:
 def _exposed(name: str, resource: Resource, known: frozenset[str]) -> pl.Expr:
     """Return for how long warps use a resource or wait for it at most; all of the working time where that is not known."""
     need, working = pl.col(_NEED.format(name)), pl.col(_WORKING)
-    share = pl.max_horizontal(_waits(resource, known).fill_null(1.0), _nearness(name, resource, known).fill_null(1.0))
+    waits, nearness = _waits(resource, known).fill_null(1.0), pl.col(_NEARNESS.format(name)).fill_null(1.0)
+    share = pl.max_horizontal(waits, nearness)
     return (need + (working - need) * share).fill_null(working)
 
 
@@ -115,14 +128,14 @@ def _awaited(resource: Resource, known: frozenset[str]) -> pl.Expr:
     return (_waits(resource, known) / _FEW_WAITS).fill_null(1.0).clip(0, 1)
 
 
-def _nearness(name: str, resource: Resource, known: frozenset[str]) -> pl.Expr:
+def _nearness(name: str, resource: Resource) -> pl.Expr:
     """Return how near a resource, or what passes its work on, is to being the limit: 0 up to _NEAR, 1 where it is.
 
     Where hardly any warps wait for it, it has to be busy for nearly all of the working time: that it is the busiest of idle
     resources does not make it the limit.
     """
     need = pl.max_horizontal(_NEED.format(each) for each in (name, *resource.fed_by))
-    whole = pl.when(_awaited(resource, known) < 1).then(pl.col(_WORKING)).otherwise(pl.col(_BUSIEST))
+    whole = pl.when(pl.col(_AWAITED.format(name)) < 1).then(pl.col(_WORKING)).otherwise(pl.col(_BUSIEST))
     return ((need / whole - _NEAR) / (1 - _NEAR)).fill_nan(0.0).clip(0, 1)
 
 
@@ -155,16 +168,19 @@ def with_savings(
         shares = zip(SAVINGS[1:], (kind, f"{kind}_low", f"{kind}_high"), strict=True)
         bounded = launches.with_columns(gain(fix, known).alias("gain_frac"), pl.lit(None, pl.String).alias("limit"))
         return bounded.with_columns((pl.col("gain_frac") * expectation[share]).alias(name) for name, share in shares)
-    likely = _Left(fix, known, expectation)
-    time, limit = likely.outcome()
+    launches, bound = _stored(launches, fix, known, "most")
+    launches, likely = _stored(launches, fix, known, "likely", expectation)
+    left = likely.columns()
+    time, limit = _outcome([_LEFT.format(name) for name in left], likely.working)
     if "tensor" in fix.adds:  # a kernel that does its work on tensor cores begins and ends, too
         time = time + expectation["moved_ns"] / pl.col("duration_ns")
     most, expected = pl.col("gain_frac"), pl.col("expected_frac")
     # Of a small saving little is uncertain: the spread of what is left grows with the saving up to _FULL_SPREAD.
     spread = 1 + (expectation[f"spread_{_kind(fix)}"] - 1) * (expected / _FULL_SPREAD).clip(upper_bound=1)
     return (
-        launches.with_columns(
-            gain(fix, known).alias("gain_frac"),
+        launches.with_columns(each.alias(_LEFT.format(name)) for name, each in left.items())
+        .with_columns(
+            bound.gain().alias("gain_frac"),
             pl.when(likely.is_known()).then(likely.working - time).alias("expected_frac"),
             limit,
         )
@@ -177,7 +193,34 @@ def with_savings(
                 most,
             ).alias("expected_high_frac"),
         )
+        .drop(pl.selectors.starts_with(_LEFT.format("")))
     )
+
+
+def _stored(
+    launches: pl.LazyFrame, fix: Fix, known: frozenset[str], name: str, expectation: Mapping[str, float] | None = None
+) -> tuple[pl.LazyFrame, _Left]:
+    """Return the table with columns of what many expressions need, and what is left after a fix by means of these."""
+    shares = _Left(fix, known, expectation).shares()
+    columns = {amount: _LEFT.format(f"{name}.{place}") for place, amount in enumerate(shares)}
+    launches = launches.with_columns(share.alias(columns[amount]) for amount, share in shares.items())
+    by_column = _Left(fix, known, expectation, {amount: pl.col(column) for amount, column in columns.items()})
+    saved = _LEFT.format(f"{name}.saved")
+    return launches.with_columns(by_column.saved.alias(saved)), by_column.with_saved(pl.col(saved))
+
+
+def _outcome(left: Sequence[str], working: pl.Expr) -> tuple[pl.Expr, pl.Expr]:
+    """Return what is left of the working time, and as `limit` what takes that long: a resource, or WAITING.
+
+    Args:
+        left: the columns of what is left, of the waiting first.
+        working: the working time before.
+    """
+    waiting, *needs = left
+    longest = pl.max_horizontal(left).clip(upper_bound=working)
+    limit = pl.when(pl.col(waiting) >= pl.max_horizontal(needs)).then(pl.lit(WAITING))
+    by_resource = {name.removeprefix(_LEFT.format("")): pl.col(name) for name in needs}
+    return longest, limit.otherwise(largest(by_resource)).alias("limit")
 
 
 def _kind(fix: Fix) -> str:
@@ -192,15 +235,34 @@ class _Left:
 
     Attributes:
         working: the working time before.
+        saved: the share of it that goes unless a resource is needed for longer; null where nothing is known.
     """
 
-    def __init__(self, fix: Fix, known: frozenset[str], expectation: Mapping[str, float] | None = None) -> None:
-        self._fix, self._known = fix, known
+    def __init__(
+        self,
+        fix: Fix,
+        known: frozenset[str],
+        expectation: Mapping[str, float] | None = None,
+        shares: Mapping[Amount, pl.Expr] | None = None,
+        saved: pl.Expr | None = None,
+    ) -> None:
+        self._fix, self._known, self._given = fix, known, expectation
         self._expectation, self._is_likely = expectation or {}, expectation is not None
+        self._shares = shares or {}
         self.working = pl.lit(1.0) if fix.is_per_work else pl.col(_WORKING)
-        self._saved = self._saved_by()
-        self._waiting = self.working * (1 - self._saved.fill_null(0.0))
+        self.saved = self._saved_by() if saved is None else saved
+        self._waiting = self.working * (1 - self.saved.fill_null(0.0))
         self._needs = self._of_resources()
+
+    def with_saved(self, saved: pl.Expr) -> _Left:
+        """Return the same with what the fix saves at a column."""
+        return _Left(self._fix, self._known, self._given, self._shares, saved)
+
+    def shares(self) -> dict[Amount, pl.Expr]:
+        """Return the share of each amount that the fix names."""
+        fix = self._fix
+        named = (*fix.removes.values(), *fix.frees.values(), *filter(None, fix.effects().values()))
+        return {amount: self._share(amount) for amount in named}
 
     def gain(self) -> pl.Expr:
         """Return the share of the duration that goes; null where no fix says how much."""
@@ -210,13 +272,11 @@ class _Left:
     def is_known(self) -> pl.Expr:
         """Return whether the fix says how much goes and, unless it is open, how much comes instead."""
         added = [] if self._fix.is_open else [_value(amount, self._known) for amount in self._fix.adds.values()]
-        return pl.all_horizontal(each.is_not_null() for each in (self._saved, *added))
+        return pl.all_horizontal(each.is_not_null() for each in (self.saved, *added))
 
-    def outcome(self) -> tuple[pl.Expr, pl.Expr]:
-        """Return what is left, and as `limit` what takes that long."""
-        left = pl.max_horizontal(self._waiting, *self._needs.values()).clip(upper_bound=self.working)
-        limit = pl.when(self._waiting >= pl.max_horizontal(self._needs.values())).then(pl.lit(WAITING))
-        return left, limit.otherwise(largest(self._needs)).alias("limit")
+    def columns(self) -> dict[str, pl.Expr]:
+        """Return what is left of the waiting, as WAITING, and of what each resource is needed for."""
+        return {WAITING: self._waiting, **self._needs}
 
     def _of_resources(self) -> dict[str, pl.Expr]:
         """Return for how long each resource is needed after the fix."""
@@ -273,14 +333,15 @@ class _Left:
         if not self._is_likely:
             return exposed
         is_limit = (pl.col(_BUSIEST) / (_BUSY * pl.col(_WORKING))).fill_nan(0.0).clip(0, 1)
-        resource = load_model().resources[name]
-        nearness = (_nearness(name, resource, self._known) * is_limit).fill_null(0.0)
+        nearness = (pl.col(_NEARNESS.format(name)) * is_limit).fill_null(0.0)
         share = self._expectation["waiting"]
         # A resource that no warp waits for works while other resources work, so removing its demand saves no time.
-        awaited = _awaited(resource, self._known)
-        return (need + (exposed - need) * (share + (1 - share) * nearness)) * pl.max_horizontal(awaited, nearness)
+        used = pl.max_horizontal(_AWAITED.format(name), nearness)
+        return (need + (exposed - need) * (share + (1 - share) * nearness)) * used
 
     def _share(self, amount: Amount) -> pl.Expr:
+        if amount in self._shares:
+            return self._shares[amount]
         most = _value(amount.most, self._known).clip(0, 1)
         if not self._is_likely or amount.likely == amount.most:
             return most

@@ -20,7 +20,7 @@ COMPUTE_UNITS = ("fp64", "tensor", "fp32", "fp16", "xu", "alu", "lsu", "issue")
 """Units of each side: the busiest known one replaces the side's total where that is missing. Each name is also a limiter."""
 
 _STALL = "stall"
-_RANK, _OF_LIMITER = "rank", "is_of_limiter"
+_RANK, _OF_LIMITER, _TIED = "rank", "is_of_limiter", "is_tied"
 _WORTH, _IS_LARGEST = "worth_ns", "is_largest"
 _PLACES = {Rank.OVERRIDES: 0, Rank.FIRST: 1, Rank.CAUSE: 3, Rank.GENERAL: 4}
 """What orders the findings of a kernel, lowest first, by their rank."""
@@ -49,8 +49,9 @@ _RANKED = pl.Schema(
 )
 """Columns of the table from which the order of the findings is made."""
 
-_TIE = 0.99
-"""Savings of at least this share of the largest one are no smaller (a choice): both often have the same headroom."""
+_TIE = 0.9
+"""Savings of at least this share of the largest one are no smaller: expectations err by more. Launches of one kernel, whose savings
+differ by little, have the same first finding."""
 
 
 def add_firing(quantities: pl.DataFrame, findings: Iterable[Finding]) -> pl.DataFrame:
@@ -113,10 +114,11 @@ def _named(place: int, outweighs_earlier: float) -> pl.Expr:
 def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     """Return FINDINGS, kernel by kernel, by rank and then by what is expected to be saved.
 
-    Ranks: findings that override the rest, those that stand first, causes, general findings. What saves most heads the causes; the
-    one that names a latency-bound kernel's limiter does where what it saves is not known. Of equal gains, and of findings without
-    one, those about the limiter come first. Where a unit is at its roof, that comes before findings that save next to nothing.
-    Where a finding overrides the rest, no finding of the kernel has a gain, but they stay in this order.
+    Ranks: findings that override the rest, those that stand first, causes, general findings. What saves most heads the causes;
+    the one that names a latency-bound kernel's limiter does where what it saves is not known. Of savings that are about the
+    same as the largest (`_TIE`), and of findings without one, those about the limiter come first. Where a unit is at its roof,
+    that comes before findings that save next to nothing. Where a finding overrides the rest, no finding of the kernel has a
+    gain, but they stay in this order.
 
     Args:
         diagnosed: one row per kernel: quantities, `verdict`, `limiter`, and the columns of `add_firing`.
@@ -130,8 +132,12 @@ def collect_findings(diagnosed: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     is_small = ~(pl.col("expected_ns") >= pl.col(_SMALL)).fill_null(value=False)
     is_ranked = pl.col(_RANK).is_in([_PLACES[Rank.OVERRIDES], _PLACES[Rank.FIRST]])
     ranked = ranked.with_columns((has_roof & is_small & ~is_ranked).alias(_BEHIND_ROOF))
+    most_ns = pl.col("expected_ns").max().over("id", _RANK)
+    is_tied = (pl.col(_OF_LIMITER) & (pl.col("expected_ns") >= _TIE * most_ns)).fill_null(value=False)
+    ranked = ranked.with_columns(is_tied.alias(_TIED))
     # At a roof: what saves much, then the roof itself, then the rest in its own order.
-    order = {"id": False, _BEHIND_ROOF: False, _AFTER: False, _RANK: False, "expected_ns": True, _OF_LIMITER: True}
+    order = {"id": False, _BEHIND_ROOF: False, _AFTER: False, _RANK: False}
+    order |= {_TIED: True, "expected_ns": True, _OF_LIMITER: True}
     order_at_roof = (pl.when(_BEHIND_ROOF).then(~pl.col(_IS_ROOF))).fill_null(value=False).alias(_AFTER)
     ordered = ranked.with_columns(order_at_roof).sort(
         *order, descending=list(order.values()), nulls_last=True, maintain_order=True
@@ -262,8 +268,20 @@ def _rows(diagnosed: pl.LazyFrame, finding: Finding, rules: Rules, known: frozen
         _rank(finding, rules).alias(_RANK),
         pl.lit(finding.is_roof).alias(_IS_ROOF),
         (rules.severity["medium"] * pl.col("duration_ns")).alias(_SMALL),
-        pl.col("limiter").is_in(finding.limiters).alias(_OF_LIMITER),
+        _is_about_limiter(finding, rules).alias(_OF_LIMITER),
     )
+
+
+def _is_about_limiter(finding: Finding, rules: Rules) -> pl.Expr:
+    """Return whether a finding is for the limiter: it lists it, or belongs to the latency cause that names it."""
+    limiter = pl.col("limiter")
+    named = [
+        (limiter == (pl.col("limiter.stall") if cause.limiter == _STALL else pl.lit(cause.limiter)))
+        & _names(finding, cause)
+        for cause in rules.latency_causes
+        if finding in rules.members(cause)
+    ]
+    return pl.any_horizontal(limiter.is_in(finding.limiters), *named)
 
 
 def _with_savings(found: pl.LazyFrame, finding: Finding, known: frozenset[str]) -> pl.LazyFrame:

@@ -182,6 +182,7 @@ def nearest_flips(judged: pl.DataFrame, rules: Rules) -> pl.DataFrame:
     - Memory-bound, compute-bound and balanced become latency-bound where the busiest unit falls to the utilisation that the tree
       asks for, if that is nearer than what stands above.
     - A verdict by intensity becomes balanced where the intensity comes near the ridge.
+    - A grid of less than a wave becomes overhead where its duration falls to what the tree asks for, if that is nearest.
 
     Args:
         judged: one row per kernel with `verdict`, `is_by_intensity` and the quantities of the tree.
@@ -237,14 +238,23 @@ def nearest_flips(judged: pl.DataFrame, rules: Rules) -> pl.DataFrame:
         (is_latency & is_memory_busier, "memory", _MEMORY, busy / memory),
         (is_latency & can_sms_be_busy & ~is_memory_busier, "compute", _COMPUTE, busy / compute),
     ]
+    fills_a_wave = (pl.col("occupancy.most_waves") >= rules.threshold("fills_a_wave")).fill_null(value=True)
     is_busy = ~by_intensity & verdict.is_in(["memory", "compute", "balanced"])
     found = judged.select(
         "id",
         by_side=pl.coalesce(_flip(*case) for case in cases),
         to_latency=_flip(is_busy, "latency", _BUSIEST, busy / pl.col(_BUSIEST)),
+        to_overhead=_flip(
+            verdict.is_in(["memory", "compute", "balanced", "latency"]) & ~fills_a_wave,
+            "overhead",
+            "duration_ns",
+            rules.threshold("long_enough") / pl.col("check.usual_ns"),
+        ),
     )
-    by_side, to_latency = (pl.col(name).struct.field("change_frac").abs() for name in ("by_side", "to_latency"))
-    nearest = pl.when(to_latency < by_side).then("to_latency").otherwise(pl.coalesce("by_side", "to_latency"))
+    names = ("by_side", "to_latency", "to_overhead")
+    changes = [pl.col(name).struct.field("change_frac").abs() for name in names]
+    least = pl.min_horizontal(changes)
+    nearest = pl.coalesce(pl.when(change == least).then(name) for name, change in zip(names, changes, strict=True))
     flips = found.select("id", nearest.alias("flip"))
     return flips.filter(pl.col("flip").is_not_null()).unnest("flip").pipe(conform, FLIPS)
 

@@ -215,14 +215,16 @@ def _local_executed(instructions: pl.DataFrame) -> dict[str, pl.Expr]:
 def _arithmetic(report: RawReport) -> list[pl.Series]:
     """Return _OF_OPERATIONS of each workload; null where its code is unknown, or has no arithmetic of the kind in a divisor."""
     unknown = (None,) * len(_OF_OPERATIONS)
-    counts = report.code["operations"]
-    return _columns(_OF_OPERATIONS, [unknown if n is None else _of_operations(n) for n in counts])
+    codes = report.code.select("operations", has_divisions=~pl.col("has_reciprocals_alone").fill_null(value=False))
+    rows = [unknown if n is None else _of_operations(n, has_divisions=known) for n, known in codes.iter_rows()]
+    return _columns(_OF_OPERATIONS, rows)
 
 
-def _of_operations(n: Mapping[str, int]) -> tuple[float | None, ...]:
+def _of_operations(n: Mapping[str, int], *, has_divisions: bool) -> tuple[float | None, ...]:
     n_loads, n_fma = n["global_load"] + n["shared_load"], n["ffma"] + n["dfma"]
     per_fma = [each / n_fma if n_fma else None for each in (n_loads, n["conversion"])]
-    return _unfused(n), _divisions(n), *per_fma, n["beyond_integers"], n["global_load"]
+    divisions = _divisions(n if has_divisions else {**n, "rcp64h": 0})
+    return _unfused(n), divisions, *per_fma, n["beyond_integers"], n["global_load"]
 
 
 def _unfused(n: Mapping[str, int]) -> float | None:

@@ -26,6 +26,7 @@ import polars as pl
 
 from ncuroof.ingest.code import sass
 from ncuroof.ingest.code.async_copies import serial_copies
+from ncuroof.ingest.code.elf import Image
 from ncuroof.ingest.code.modules import CodeModule, compiler_version, debug_builds, kernel_spans, located
 from ncuroof.ingest.code.sass import CONTROL, GLOBAL_LOADS, LOADED_BYTES, OPCODE, STORES, words
 from ncuroof.ingest.file_content import Content
@@ -326,9 +327,14 @@ returns is said in its docstring."""
 _IDENTITY = pl.Struct({"sha256": pl.String(), "n_instructions": pl.Int64(), "is_whole": pl.Boolean()})
 """CodeIdentity."""
 
+_RECIPROCAL = b"_dblrcp_"
+_DIVISION = re.compile(rb"__cuda_sm\d+_div_\w*f64")
+"""Names of the compiler's functions that a module has for unusual operands: of reciprocals and of divisions in FP64."""
+
 RAW_CODE = pl.Schema(
     {
         "is_debug_build": pl.Boolean(),
+        "has_reciprocals_alone": pl.Boolean(),  # in FP64, and no divisions
         "identity": _IDENTITY,
         "compiler": pl.String(),  # version of ptxas
         **{name: dtype for name, (dtype, _) in ANALYSES.items()},
@@ -353,6 +359,16 @@ def code_table(
     for row, values in _analysed(content, framing, modules, rows):
         found[row].update(values)
     return raw_code(found)
+
+
+def has_reciprocals_alone(image: Image) -> bool:
+    """Return whether a module computes reciprocals in FP64, and does not divide in FP64.
+
+    A reciprocal begins with the same approximation as a division. Each has a function for unusual operands, whose name tells them
+    apart.
+    """
+    names = image.content(b".strtab")
+    return _RECIPROCAL in names and _DIVISION.search(names) is None
 
 
 def raw_code(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
@@ -382,6 +398,7 @@ def _analysed(
         return {name: analyse(code, target) for name, (_, analyse) in ANALYSES.items()} | {
             "identity": None if identity is None else asdict(identity),
             "compiler": compiler_version(image),
+            "has_reciprocals_alone": has_reciprocals_alone(image),
         }
 
     for row in islice(rows, _MOST_LOOKED_AT):

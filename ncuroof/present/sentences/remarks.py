@@ -267,21 +267,29 @@ def flip_sentence(kernel: Record, rules: Rules) -> str:
     if not flip:
         return ""
     becomes, factor = rules.verdicts[flip["becomes"]].title, 1 + flip["change_frac"]
+    if flip["becomes"] == Verdict.OVERHEAD:
+        return f"Would be {becomes} if it were {formatting.share(1 - factor)} shorter: its launch would cost as much."
     group, _, key = flip["quantity"].partition(".")
     if key not in _SIDES:
         return f"Would become {becomes} at {factor:.3g} times its intensity."
-    side = _SIDES[key]
     if Verdict.LATENCY in (kernel["verdict"], flip["becomes"]):
-        now = kernel[group][key]
-        wanted, found = formatting.share(now * factor), formatting.share(now)
-        if wanted == found:
-            return f"Could as well be {becomes}: at {found} of {side}, the two verdicts meet."
-        # In a shorter time the other side is busier, too, as it has to be in a balanced kernel.
-        is_faster = f"it ran {factor:.2g} times as fast, with " if flip["becomes"] == Verdict.BALANCED else ""
-        return (
-            f"Would be {becomes} if {is_faster}{side} {'' if is_faster else 'were '}{wanted} busy instead of {found}."
-        )
-    less = f"Would be {becomes} if {side} had {formatting.share(1 - factor)} less to do"
+        return _at_the_threshold(kernel[group][key], flip, _SIDES[key], rules)
+    less = f"Would be {becomes} if {_SIDES[key]} had {formatting.share(1 - factor)} less to do"
     if kernel["verdict"] == Verdict.BALANCED:
         return f"{less}."
     return f"{less}, and {rules.verdicts[_OTHER[key]].title} with still less."
+
+
+def _at_the_threshold(now: float, flip: Record, side: str, rules: Rules) -> str:
+    """Return which utilisation would make a kernel latency-bound, or no longer.
+
+    The change is that of the launch that decides for all of its kind; the own utilisation of a launch differs a little.
+    """
+    becomes = rules.verdicts[flip["becomes"]].title
+    wanted, found = formatting.share(rules.threshold("busy_enough")), formatting.share(now)
+    if wanted == found:
+        return f"Could as well be {becomes}: at {found} of {side}, the two verdicts meet."
+    if flip["becomes"] == Verdict.BALANCED:  # in a shorter time the other side is busier, too
+        faster = f"{1 + flip['change_frac']:.2g} times as fast"
+        return f"Would be {becomes} if it ran {faster}, with {side} {wanted} busy instead of {found}."
+    return f"Would be {becomes} if {side} were {wanted} busy instead of {found}."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ncuroof import formatting
@@ -18,6 +18,9 @@ _BY_EFFECT = {
     "idle": "SMs that idle have work",
     "work": "the needless work goes",
 }
+_IDLE_BESIDE = 0.2
+"""Share of the busiest removed resource's utilisation below which another one does not matter (a choice)."""
+
 _UNTIL = "until what is left of the kernel's work is the limit"
 
 
@@ -162,7 +165,8 @@ def _assumed(fix: Fix, kernel: Mapping[str, Any]) -> str:
         return "the launch goes, but for what its neighbours still have to do"
     removed = " and ".join(_removed(fix, kernel)[:2])
     if fix.is_open and removed:
-        return f"{removed} take no time beyond what the rest of the kernel needs"
+        take = "take" if " and " in removed or removed in _PLURAL else "takes"
+        return f"{removed} {take} no time beyond what the rest of the kernel needs"
     effects = [text for name, text in _BY_EFFECT.items() if getattr(fix, name) is not None]
     if removed:
         effects.insert(0, f"the needless share of the demand for {removed} goes, with the waiting for it")
@@ -170,9 +174,22 @@ def _assumed(fix: Fix, kernel: Mapping[str, Any]) -> str:
 
 
 def _removed(fix: Fix, kernel: Mapping[str, Any]) -> list[str]:
-    """Return what a fix removes of a kernel's demand, in words: what it needs something of; all where that is not known."""
-    found = [label for label, quantities in fix.removed if all(kernel.get(name) for name in quantities)]
-    return found or [label for label, _ in fix.removed]
+    """Return what a fix removes of a kernel's demand, in words: what is busiest first, and nothing that is idle beside that."""
+    needed = [(label, names) for label, quantities, names in fix.removed if all(map(kernel.get, quantities))]
+    busy = {
+        label: _utilisation(names, kernel) for label, names in needed or [(each[0], each[2]) for each in fix.removed]
+    }
+    ordered = sorted(busy, key=lambda label: -busy[label])
+    return [label for label in ordered if busy[label] >= _IDLE_BESIDE * busy[ordered[0]]]
+
+
+def _utilisation(resources: Sequence[str], kernel: Mapping[str, Any]) -> float:
+    """Return how busy the busiest of some resources is, as far as known."""
+    model = load_model().resources
+    of_each = [
+        kernel.get(name) for each in resources for name in model[each].demand.quantities if "utilisation" in name
+    ]
+    return max((value for value in of_each if value is not None), default=0.0)
 
 
 def _not_bounding(kernel: Mapping[str, Any]) -> set[str]:

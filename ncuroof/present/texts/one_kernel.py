@@ -153,7 +153,7 @@ def _work(kernel: KernelEntry) -> Iterator[str]:
         rate = _of_peak(used[name], "flop_per_s", formatting.flop_rate)
         yield f"{formatting.label(name)} {formatting.in_operations(rate, name)}"
     if not used and kernel["work"]:
-        yield "no floating-point arithmetic"
+        yield f"no arithmetic in {', '.join(map(formatting.label, kernel['work']))}"
     point = next((each for each in kernel["points"] if each["precision"] == kernel["dominant_precision"]), None)
     if point is not None and point["intensity_flop_per_byte"] is not None and point["roof_frac"] is not None:
         intensity = formatting.in_operations(formatting.intensity(point["intensity_flop_per_byte"]), point["precision"])
@@ -217,7 +217,7 @@ def _to_do(kernel: KernelEntry, line: KernelLine, entries: AnalysisDocument) -> 
         duration_ns = kernel["duration_ns"]
         share = formatting.share(finding["gain_ns"] / duration_ns)
         each = " of each launch" if line.n_launches > 1 else ""
-        yield f"saves {saves(finding, duration_ns)}{each} (at most {share} {of_what(finding)})"
+        yield f"saves {saves(finding, duration_ns)}{each} ({share} {of_what(finding)})"
     elif line.gain:
         yield line.gain
 
