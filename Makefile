@@ -58,6 +58,7 @@ bench: $(READY)  ## benchmarks, as ratios measured side by side
 pages: $(READY)  ## write again what docs/ and README.md take from profiles/, fixtures/ and the program
 	$(RUN)/python -m tools.quantity_pages
 	$(RUN)/python -m tools.column_page
+	$(RUN)/python -m tools.document_page
 	$(RUN)/python -m tools.latency_causes
 	$(RUN)/python -m tools.recording_page
 	$(RUN)/python -m tools.demo_summary

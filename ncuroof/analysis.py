@@ -265,7 +265,7 @@ class Analysis:
         """Return the analysis as a JSON-ready dictionary: the document `ncuroof.analysis/1` (docs/documents.md)."""
         from ncuroof.present.documents.analysis import document  # noqa: PLC0415  presenting is not needed to analyse
 
-        return document(self)
+        return dict(document(self))
 
     def roofline(self, *, device: int = 0, view: str = "flop", level: str | None = None) -> Figure:
         """Return the roofline chart of a GPU as a plotly figure, which notebooks display.
@@ -288,8 +288,9 @@ class Analysis:
             UnknownNameError: no such GPU, view or level.
         """
         from ncuroof.present.charts.plotly_figure import roofline_figure  # noqa: PLC0415  presenting is not needed to analyse
+        from ncuroof.present.documents.analysis import document  # noqa: PLC0415
 
-        return roofline_figure(self.to_dict(), device=device, view=view, level=level)
+        return roofline_figure(document(self), device=device, view=view, level=level)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return `kernels` as a pandas DataFrame.

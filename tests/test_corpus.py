@@ -17,7 +17,9 @@ from ncuroof.comparison import compare, judge, parse_gate
 from ncuroof.ingest import open_report
 from ncuroof.metrics import load_catalogue, measure, selection
 from ncuroof.metrics.measurements import scale
+from ncuroof.present.schemas.analysis import AnalysisDocument
 from ncuroof.whatif import Target, busy_times, project
+from tests.support.document_types import wrong
 from tests.support.embedded_charts import ChartValue, chart_values
 
 pytestmark = [pytest.mark.corpus, pytest.mark.xdist_group("corpus")]  # one process reads it
@@ -53,6 +55,7 @@ def analyses(corpus: list[Path]) -> dict[Path, Analysis]:
 def test_every_report_gives_a_verdict_for_every_kernel(analyses: dict[Path, Analysis]) -> None:
     for path, analysis in analyses.items():
         document = analysis.to_dict()
+        assert list(wrong(document, AnalysisDocument, "")) == [], path
         assert len(document["kernels"]) == analysis.summary.n_kernels > 0, path
         for kernel in document["kernels"]:
             assert kernel["verdict"] in ("memory", "compute", "balanced", "latency", "overhead", "unknown"), path

@@ -17,7 +17,7 @@ from ncuroof.cli.program import program
 from ncuroof.collect import reachable_roofs
 from ncuroof.metrics import load_catalogue
 from ncuroof.ncu.settings import load_settings
-from ncuroof.present import FORMATS
+from ncuroof.present import WRITERS
 from ncuroof.present.explanations.explain import explain
 from ncuroof.resources import read_profile, read_toml
 from tests.cli.running import run_main
@@ -220,7 +220,7 @@ def test_every_command_is_documented() -> None:
 
 def test_every_format_is_documented() -> None:
     text = (ROOT / "docs/commands.md").read_text(encoding="utf-8")
-    assert [form for form in FORMATS if form != "term" and f"`.{form}`" not in text] == []
+    assert [form for form in WRITERS["analysis"] if form != "term" and f"`.{form}`" not in text] == []
 
 
 def test_every_error_is_documented() -> None:

@@ -23,7 +23,7 @@ FOLDERS = {
     "sidecars": ["traces"],
     "collect": ["runner"],
     "ingest": ["native", "code", "printed", "redaction"],
-    "present": ["sentences", "explanations", "documents", "texts", "brief", "charts", "page"],
+    "present": ["schemas", "sentences", "explanations", "documents", "texts", "brief", "charts", "page"],
 }
 """Folders of a room, in the same way: a folder may import those before it, and what lies beside them."""
 
@@ -105,6 +105,7 @@ def _of(node: ast.AST, *, is_at_module_level: bool, is_for_types: bool) -> Itera
         "import_module",
         "importlib.import_module",
         "__import__",
+        "written_by",
     }:
         if isinstance(name := getattr(node.args[0], "value", None), str):
             yield Import(name, (), is_at_module_level, is_for_types)
@@ -193,6 +194,15 @@ def test_the_runner_needs_the_standard_library_alone() -> None:
             assert top in sys.stdlib_module_names or top == "torch" or found.is_for_types, (
                 f"{path.name}: {found.module}"
             )
+
+
+def test_a_public_class_name_means_one_thing() -> None:
+    modules = defaultdict(set)
+    for path in MODULES:
+        for statement in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(statement, ast.ClassDef) and not statement.name.startswith("_"):
+                modules[statement.name].add(_named(path))
+    assert {name: found for name, found in modules.items() if len(found) > 1} == {}
 
 
 def test_files_stay_small() -> None:

@@ -44,7 +44,7 @@ _LOOPBACK = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class IngestResult:
     """What became of one report.
 
     Attributes:
@@ -88,8 +88,8 @@ def ingest(
     labels: Mapping[str, str],
     again: bool = False,
     workers: Workers,
-    progress: Callable[[Outcome], None],
-) -> list[Outcome]:
+    progress: Callable[[IngestResult], None],
+) -> list[IngestResult]:
     """Load reports into a dataset, and return what became of each, in the order of completion.
 
     Failures are recorded in the dataset. `progress` is called after each report.
@@ -111,7 +111,7 @@ def ingest(
     return outcomes
 
 
-def _outcomes(locations: Sequence[str], task: Task, workers: Workers) -> Iterator[Outcome]:
+def _outcomes(locations: Sequence[str], task: Task, workers: Workers) -> Iterator[IngestResult]:
     """Yield the outcome of each report. If workers see the same files, paths that cannot be reports are refused at once."""
     left = list(locations)
     if workers.scheduler is None:
@@ -123,7 +123,7 @@ def _outcomes(locations: Sequence[str], task: Task, workers: Workers) -> Iterato
             yield from _done(client, left, task)
 
 
-def _refused(location: str) -> Outcome | None:
+def _refused(location: str) -> IngestResult | None:
     """Return the outcome for a local path whose kind, size or first bytes rule out a report; None if it may be one."""
     try:
         if "://" not in location:
@@ -135,7 +135,7 @@ def _refused(location: str) -> Outcome | None:
     return None
 
 
-def ingest_some(locations: Sequence[str], task: Task) -> list[Outcome]:
+def ingest_some(locations: Sequence[str], task: Task) -> list[IngestResult]:
     """Load a few reports into the dataset; errors are returned as outcomes, not raised.
 
     The reports are analysed together, which takes a quarter of the time of one by one. The result for a launch does not depend on
@@ -145,16 +145,16 @@ def ingest_some(locations: Sequence[str], task: Task) -> list[Outcome]:
     waiting: dict[str, tuple[str, Reports]] = {}
     for location in locations:
         found = _read(location, task)
-        if isinstance(found, Outcome):
+        if isinstance(found, IngestResult):
             outcomes.append(found)
         elif (digest := found.raw[0].sha256) in waiting:
-            outcomes.append(Outcome(location, "present", digest))
+            outcomes.append(IngestResult(location, "present", digest))
         else:
             waiting[digest] = (location, found)
     return outcomes + _put(list(waiting.values()), task)
 
 
-def _read(location: str, task: Task) -> Reports | Outcome:
+def _read(location: str, task: Task) -> Reports | IngestResult:
     """Return a report to add, or its outcome if it is in the dataset already or cannot be read."""
     digest = None
     try:
@@ -162,13 +162,13 @@ def _read(location: str, task: Task) -> Reports | Outcome:
             require_report(path)
             digest = _sha256(path)
             if digest in _present(task.dataset, task.run) and not task.again:
-                return Outcome(location, "present", digest)
+                return IngestResult(location, "present", digest)
             return read(path, lines=False)
     except Exception as error:  # one report must not end the batch, whatever is wrong with it
         return _failed(location, digest, error)
 
 
-def _put(each_read: Sequence[tuple[str, Reports]], task: Task) -> list[Outcome]:
+def _put(each_read: Sequence[tuple[str, Reports]], task: Task) -> list[IngestResult]:
     """Analyse reports together and write their rows, or one by one if that fails."""
     if not each_read:
         return []
@@ -186,7 +186,7 @@ def _put(each_read: Sequence[tuple[str, Reports]], task: Task) -> list[Outcome]:
             task.dataset.put_report(rows)
             if task.again:
                 task.dataset.drop_report(report.sha256, but=rows)
-            outcomes.append(Outcome(location, "added", report.sha256, rows.height))
+            outcomes.append(IngestResult(location, "added", report.sha256, rows.height))
         return outcomes
     except Exception as error:  # as above; files written so far are written again
         if len(each_read) > 1:
@@ -195,10 +195,10 @@ def _put(each_read: Sequence[tuple[str, Reports]], task: Task) -> list[Outcome]:
         return [_failed(location, found.raw[0].sha256, error)]
 
 
-def _failed(location: str, digest: str | None, error: BaseException) -> Outcome:
+def _failed(location: str, digest: str | None, error: BaseException) -> IngestResult:
     if isinstance(error, NcuroofError):
-        return Outcome(location, "failed", digest, error=error.slug, message=str(error))
-    return Outcome(location, "failed", digest, error="defect", message=f"{type(error).__name__}: {error}")
+        return IngestResult(location, "failed", digest, error=error.slug, message=str(error))
+    return IngestResult(location, "failed", digest, error="defect", message=f"{type(error).__name__}: {error}")
 
 
 @lru_cache(maxsize=4)
@@ -244,7 +244,7 @@ def _fetch(fs: Any, remote: str, local: Path) -> None:
             file.write(chunk)
 
 
-def _done(client: Any, locations: Sequence[str], task: Task) -> Iterator[Outcome]:
+def _done(client: Any, locations: Sequence[str], task: Task) -> Iterator[IngestResult]:
     """Yield the outcome of each report as it completes.
 
     If a task repeatedly kills its workers, its reports are tried one by one, so that only the one at fault fails.
@@ -282,7 +282,7 @@ def _chunk_size(n_reports: int, n_threads: int) -> int:
     return max(1, min(_MOST_REPORTS, n_reports // (_LEAST_TASKS * max(n_threads, 1))))
 
 
-def _failure(outcome: Outcome) -> Mapping[str, str]:
+def _failure(outcome: IngestResult) -> Mapping[str, str]:
     location = readable(outcome.location)
     return {
         "report_location": location,

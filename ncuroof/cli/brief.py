@@ -10,15 +10,16 @@ from ncuroof.cli.inputs import files_of
 from ncuroof.cli.options import FileToRead, common, either
 from ncuroof.cli.outputs import Outputs, warn, written_as
 from ncuroof.cli.streams import reading_progress
+from ncuroof.present.formats import WRITERS
 from ncuroof.regular_files import require_existing
 
-BRIEF_FORMATS, BUDGET_BYTES, LEAST_BUDGET_BYTES = ("json", "md"), 4096, 1024
+BUDGET_BYTES, LEAST_BUDGET_BYTES = 4096, 1024
 """The constants of `ncuroof.present.brief`, repeated because its import loads polars, which --help does not need."""
 
 
 @click.command()
 @click.argument("reports", nargs=-1, required=True, metavar="REPORT…", type=FileToRead())
-@written_as(*BRIEF_FORMATS)
+@written_as(*WRITERS["brief"])
 @click.option(
     "-k",
     "--kernel",
@@ -48,7 +49,6 @@ def brief(outputs: Outputs, *, reports: tuple[Path, ...], wanted: tuple[str, ...
     require_existing(reports)
     from ncuroof import read  # noqa: PLC0415  loads polars, which --help and usage errors do not need
     from ncuroof.ingest import available_cores  # noqa: PLC0415
-    from ncuroof.present.brief import brief_text  # noqa: PLC0415
 
     kernel = either(wanted)
     files = files_of(reports)
@@ -58,4 +58,4 @@ def brief(outputs: Outputs, *, reports: tuple[Path, ...], wanted: tuple[str, ...
     analysis = found.analyse()
     if not quiet:
         warn(found, analysis)
-    outputs.write(lambda form: brief_text(analysis, form, budget=budget, kernel=kernel))
+    outputs.write(lambda form: WRITERS["brief"][form](analysis, budget=budget, kernel=kernel))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,34 +30,20 @@ from ncuroof.comparison.accepted_runs import accepted_files, averaged_run, next_
 from ncuroof.comparison.history import history
 from ncuroof.errors import GateError, GatesFailedError, NcuroofError, OutputError, OutputFormatError
 from ncuroof.formatting import counted
-from ncuroof.present.analysed import Record
-from ncuroof.present.brief.comparison import comparison_brief
-from ncuroof.present.documents.comparison import comparison_document, history_document
-from ncuroof.present.documents.json_text import json_text
-from ncuroof.present.documents.sarif import comparison_sarif
+from ncuroof.present.documents.comparison import comparison_document
+from ncuroof.present.formats import PAGE, WRITERS
 from ncuroof.present.output import check_place, write_whole
 from ncuroof.present.source_tree import SourceTree
-from ncuroof.present.texts.comparison import history_text, to_annotations, to_junit, to_markdown, to_text
+from ncuroof.present.texts.comparison import to_annotations
 from ncuroof.reading import BASELINE_SUFFIX
 from ncuroof.resources import read_toml
 
-_PAGE = "html"
 _GATES_HINT = 'gates = ["time:+5%"] in [tool.ncuroof], or time = "+5%" in [tool.ncuroof.gates]'
-
-_FORMATS: Mapping[str, Callable[[Record], str | bytes]] = {
-    "term": to_text,
-    "json": json_text,
-    "md": to_markdown,
-    "junit": to_junit,
-    "brief": comparison_brief,
-    "sarif": lambda document: comparison_sarif(document, _tree()),
-    "github": lambda document: "".join(f"{line}\n" for line in to_annotations(document, _tree())),
-}
 
 
 @click.command()
 @click.argument("runs", nargs=-1, metavar="BEFORE AFTER", type=FileToRead())
-@written_as(*_FORMATS, _PAGE)
+@written_as(*WRITERS["comparison"])
 @click.option(
     "--gate", "gates", multiple=True, metavar="EXPR", help="Condition that AFTER must meet, e.g. time:+5%. Repeatable."
 )
@@ -141,7 +127,7 @@ def compare(  # noqa: PLR0913  an argument per option
     if not wanted and not quiet:
         _warn_without_gate(outputs)
     is_baseline = runs[1].suffix == BASELINE_SUFFIX
-    if is_baseline and _PAGE in outputs.forms:
+    if is_baseline and PAGE in outputs.forms:
         raise OutputFormatError(
             "the HTML page needs the report of AFTER, found a baseline", hint="choose another format"
         )
@@ -154,7 +140,7 @@ def compare(  # noqa: PLR0913  an argument per option
     comparison = compared(before, run, [parse_pair(text) for text in pairs])
     results = judge(wanted, comparison)
     document = comparison_document(comparison, results)
-    outputs.write(lambda form: _page(document, after) if after and form == _PAGE else _FORMATS[form](document))
+    outputs.write(lambda form: WRITERS["comparison"][form](document, *([after] if form == PAGE else [])))
     if baseline is not None:  # last, so that a failed output keeps the old baseline
         write_whole(baseline, baseline_json(accepted), force=outputs.force)
     for line in to_annotations(document, _tree()) if _is_in_ci() and "github" not in outputs.forms else ():
@@ -249,12 +235,6 @@ def _warn_without_gate(outputs: Outputs) -> None:
         say(f"warning: there is no gate, so this comparison cannot fail: --gate time:+5%, or {_GATES_HINT}")
 
 
-def _page(document: Record, after: Analysis) -> str:
-    from ncuroof.present.page.render import render_page  # noqa: PLC0415  loads the template engine
-
-    return render_page(after.to_dict(), after.reports, document)
-
-
 def _baseline_file(given: Path | str | None, outputs: Outputs, runs: Sequence[Path]) -> Path | None:
     """Return the file that --save-baseline names, or None.
 
@@ -290,12 +270,12 @@ def _read_run(path: Path, *, quiet: bool) -> tuple[Run, Analysis | None]:
 
 
 def _write_history(runs: Sequence[Path], outputs: Outputs, *, quiet: bool) -> None:
-    if wrong := outputs.forms - {"term", "json"}:
+    if wrong := outputs.forms - set(WRITERS["history"]):
         raise OutputFormatError(
             f"--history writes only .json and .txt, not {', '.join(sorted(wrong))}", hint="choose one of these"
         )
     found = history(with_distinct_labels([(_read_run(path, quiet=quiet)[0], path) for path in runs]))
-    outputs.write(lambda form: json_text(history_document(found)) if form == "json" else history_text(found))
+    outputs.write(lambda form: WRITERS["history"][form](found))
 
 
 def _configured_gates() -> list[Gate]:

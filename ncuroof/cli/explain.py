@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -67,8 +66,8 @@ def _check(name: tuple[str, ...], reports: tuple[Path, ...], *, is_all: bool, fo
 def _numbers(name: str, reports: tuple[Path, ...]) -> str:
     from ncuroof import read  # noqa: PLC0415  only where a report is given
     from ncuroof.cli.inputs import files_of  # noqa: PLC0415
+    from ncuroof.present.documents.analysis import document  # noqa: PLC0415
     from ncuroof.present.explanations.in_report import lines_in_report  # noqa: PLC0415
 
-    run: dict[str, Any] = read(files_of(reports)).analyse().to_dict()
-    found = list(lines_in_report(name, run))
+    found = list(lines_in_report(name, document(read(files_of(reports)).analyse())))
     return "\n".join(found or [f"A report has no numbers of {name}."])

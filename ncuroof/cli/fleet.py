@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -14,27 +14,19 @@ from ncuroof.batch.dataset import Dataset
 from ncuroof.cli.options import Location, common, either
 from ncuroof.cli.outputs import Outputs, written_as
 from ncuroof.errors import GatesFailedError, QueryError
-from ncuroof.fleet.questions import Changes, across_gpus, by_time, changes, code_versions, factors, overview
+from ncuroof.fleet.questions import FactorChanges, across_gpus, by_time, changes, code_versions, factors, overview
 from ncuroof.fleet.series import COLUMN_BY_FACTOR, LABEL_PREFIX, label, label_counts
 from ncuroof.formatting import counted
-from ncuroof.present.analysed import Document, Record
+from ncuroof.present.analysed import Document
 from ncuroof.present.documents.fleet import fleet_document, sql_document
-from ncuroof.present.documents.json_text import json_text
+from ncuroof.present.formats import WRITERS
 from ncuroof.present.sentences.match_change import factor
-from ncuroof.present.texts.fleet import table_markdown, table_text, to_markdown, to_text
 
 _MAX_MESSAGE_LENGTH = 300
 _MOST_NAMED = 5
 
 _CHANGE = re.compile(r"(?:\s|--.*\n|/\*(?s:.*?)\*/)*(CREATE|DELETE|DROP|INSERT|TRUNCATE|UPDATE)\b", re.IGNORECASE)
 """Start of an SQL statement that changes a table, perhaps after comments."""
-
-_ANSWERS: Mapping[str, Callable[[Record], str]] = {"term": to_text, "md": to_markdown, "json": json_text}
-_ROWS: Mapping[str, Callable[[Record], str]] = {
-    "term": lambda document: table_text(document["columns"], document["rows"]),
-    "md": lambda document: table_markdown(document["columns"], document["rows"]),
-    "json": json_text,
-}
 
 
 @click.command()
@@ -69,7 +61,7 @@ _ROWS: Mapping[str, Callable[[Record], str]] = {
 )
 @click.option("--sql", metavar="SELECT", help="Run a SQL query on the tables kernels and failures instead.")
 @click.option("--failures", "wants_failures", is_flag=True, help="List the reports that could not be ingested instead.")
-@written_as(*_ANSWERS)
+@written_as(*WRITERS["fleet"])
 @common()
 def fleet(  # noqa: PLR0913  an argument per option
     outputs: Outputs,
@@ -93,7 +85,7 @@ def fleet(  # noqa: PLR0913  an argument per option
     _check_query(sql, wants_failures=wants_failures, failing=failing)
     outputs.check([Path(dataset)])
     source = Dataset.at(dataset)
-    regressions: list[Changes] = []
+    regressions: list[FactorChanges] = []
     try:
         everything = source.kernels()
         kernels = _chosen(everything, kernel=kernel, gpu=gpu, since=since)
@@ -103,11 +95,11 @@ def fleet(  # noqa: PLR0913  an argument per option
             "SELECT report_location, error, message FROM failures ORDER BY report_location" if wants_failures else sql
         )
         if query is not None:
-            writers, document = _ROWS, sql_document(query, _answer(query, kernels, source.failures()))
+            writers, document = WRITERS["rows"], sql_document(query, _answer(query, kernels, source.failures()))
         else:
             found = _changes(kernels, compared, failing)
             regressions = [each for each in found if each.by in failing]
-            writers, document = _ANSWERS, _report(source, kernels, found, top)
+            writers, document = WRITERS["fleet"], _report(source, kernels, found, top)
     except pl.exceptions.PolarsError as error:
         raise QueryError(
             f"{dataset}: {_brief(error)}",
@@ -117,7 +109,7 @@ def fleet(  # noqa: PLR0913  an argument per option
     _raise_if_slower(regressions)
 
 
-def _raise_if_slower(found: Sequence[Changes]) -> None:
+def _raise_if_slower(found: Sequence[FactorChanges]) -> None:
     """Raise a `GatesFailedError` that names the kernels that got slower at the newest value of a factor."""
     said = [
         f"{row['short_name']} {factor(row['change_frac'])} by {each.by} ({row['before_value']} → {row['value']})"
@@ -151,7 +143,7 @@ def _brief(error: pl.exceptions.PolarsError) -> str:
     return said if len(said) <= _MAX_MESSAGE_LENGTH else f"{said[:_MAX_MESSAGE_LENGTH]}…"
 
 
-def _changes(kernels: pl.LazyFrame, compared: Sequence[str], failing: Sequence[str]) -> list[Changes]:
+def _changes(kernels: pl.LazyFrame, compared: Sequence[str], failing: Sequence[str]) -> list[FactorChanges]:
     """Return the changes by the factors to show, and by those that --fail-on names.
 
     Raises:
@@ -165,7 +157,7 @@ def _changes(kernels: pl.LazyFrame, compared: Sequence[str], failing: Sequence[s
     return [changes(kernels, name) for name in dict.fromkeys((*(compared or factors(kernels)), *failing))]
 
 
-def _report(source: Dataset, kernels: pl.LazyFrame, found: Sequence[Changes], top: int) -> Document:
+def _report(source: Dataset, kernels: pl.LazyFrame, found: Sequence[FactorChanges], top: int) -> Document:
     return fleet_document(
         source.location,
         overview(kernels),

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 import click
 
 from ncuroof.batch.dataset import Dataset, find_reports
-from ncuroof.batch.ingest import Outcome, Workers
+from ncuroof.batch.ingest import IngestResult, Workers
 from ncuroof.batch.ingest import ingest as take_in
 from ncuroof.cli.options import Location, common, say
 from ncuroof.cli.streams import echo
@@ -108,7 +108,7 @@ def _label(text: str, *, may_be_empty: bool) -> tuple[str, str]:
     return name, value
 
 
-def _tell(outcomes: Sequence[Outcome], dataset: str, *, is_quiet: bool) -> None:
+def _tell(outcomes: Sequence[IngestResult], dataset: str, *, is_quiet: bool) -> None:
     failed = [outcome for outcome in outcomes if outcome.status == "failed"]
     if not is_quiet:
         hashes = Counter(outcome.sha256 for outcome in outcomes if outcome.status == "added")
@@ -129,13 +129,13 @@ def _tell(outcomes: Sequence[Outcome], dataset: str, *, is_quiet: bool) -> None:
         )
 
 
-def _without_name(outcome: Outcome) -> str:
+def _without_name(outcome: IngestResult) -> str:
     """Return an error's message without the report's name, if it begins with that name."""
     name = posixpath.basename(outcome.location)
     return outcome.message.removeprefix(f"{outcome.location}: ").removeprefix(f"{name}: ")
 
 
-def _progress(n_reports: int) -> Callable[[Outcome], None]:
+def _progress(n_reports: int) -> Callable[[IngestResult], None]:
     """Return a function that prints progress: on a terminal in a single line, elsewhere in about ten lines."""
     counts: Counter[str] = Counter()
     begin = time.monotonic()
@@ -143,7 +143,7 @@ def _progress(n_reports: int) -> Callable[[Outcome], None]:
     longest = 0
     every = 1 if is_terminal else max(1, n_reports // _LINES_WITHOUT_TERMINAL)
 
-    def tell(outcome: Outcome) -> None:
+    def tell(outcome: IngestResult) -> None:
         nonlocal longest
         counts[outcome.status] += 1
         done = counts.total()

@@ -18,13 +18,13 @@ from ncuroof.cli.streams import echo
 from ncuroof.errors import ModelError
 from ncuroof.model.catalogue import Model, Parameter, model_by_name, models
 from ncuroof.model.study import sizes_of
+from ncuroof.present.formats import WRITERS
 
 _HELP_WIDTH = 76
 _FULL_LINE = 100
 """A longer docstring line is continued by the indented line after it; after a shorter one, an indented line stands alone."""
 
 DEFAULT_MACHINE = "h100-sxm"
-FORMATS = ("term", "json", "md", "csv", "svg", "html")
 
 _NUMBER = r"([0-9]+(?:\.[0-9]*)?(?:e[+-]?[0-9]+)?)"
 _RATE = re.compile(rf"^{_NUMBER}\s*([kMGTPE]?)$")
@@ -111,9 +111,8 @@ def _formulas(paragraph: str) -> str:
 
 def _run(found: Model, outputs: Outputs, given: dict[str, Any]) -> None:
     from ncuroof.model.machines import with_measured  # noqa: PLC0415  loads polars
-    from ncuroof.model.study import Request, study  # noqa: PLC0415
+    from ncuroof.model.study import StudyRequest, study  # noqa: PLC0415
     from ncuroof.present.documents.model import model_document  # noqa: PLC0415
-    from ncuroof.present.model_formats import MODEL_FORMATS  # noqa: PLC0415
 
     outputs.check(())
     sizes, options = sizes_given(found, given)
@@ -122,7 +121,7 @@ def _run(found: Model, outputs: Outputs, given: dict[str, Any]) -> None:
         "bandwidth_bytes_per_s": rate(given["bandwidth_bytes_per_s"], "--bandwidth-bytes-per-s"),
     }
     answered = study(
-        Request(
+        StudyRequest(
             model=found,
             sizes=sizes,
             options=options,
@@ -140,7 +139,7 @@ def _run(found: Model, outputs: Outputs, given: dict[str, Any]) -> None:
             hint="give one size, one --dtype and one --gpu",
         )
     document = model_document(answered, achieved_flop_per_s=achieved[0], achieved_ns=achieved[1])
-    outputs.write(lambda form: MODEL_FORMATS[form](document))
+    outputs.write(lambda form: WRITERS["model"][form](document))
 
 
 def own_options(model: Model) -> list[click.Option]:
@@ -193,7 +192,7 @@ def shared_options(run: Callable[[Outputs, dict[str, Any]], None]) -> Callable[.
     )
     @click.option("--achieved-flop-per-s", metavar="RATE", help="Measured rate, to see how far below the roof it is.")
     @click.option("--achieved-time", metavar="TIME", help="Measured time, e.g. 180us, instead of a rate.")
-    @written_as(*FORMATS)
+    @written_as(*WRITERS["model"])
     @common()
     def with_options(to: Outputs, /, **given: Any) -> None:  # a size may be called outputs
         run(to, given)

@@ -21,13 +21,13 @@ from ncuroof.cli.options import STANDARD_OUTPUT, FileToWrite, keep_inputs, say, 
 from ncuroof.cli.streams import check_standard_output, echo
 from ncuroof.errors import OutputError
 from ncuroof.formatting import inert, printable
+from ncuroof.present.formats import FORMATS, PAGE, TEXT, format_of, write
+from ncuroof.present.output import check_place, write_whole
 
 if TYPE_CHECKING:
     from ncuroof.analysis import Analysis
-    from ncuroof.present.texts.terminal import View
+    from ncuroof.present.texts.terminal import TerminalOptions
     from ncuroof.reading import Reports
-
-_TEXT, _BINARY, _PAGE = "term", "parquet", "html"
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,6 @@ class Outputs:
         Raises:
             OutputError: a file cannot be written, is an input, or was not written by ncuroof.
         """
-        from ncuroof.present.output import check_place  # noqa: PLC0415  loads polars, which --help does not need
-
         keep_inputs(self.paths, inputs)
         for path in self.paths:
             check_place(path, force=self.force)
@@ -74,8 +72,6 @@ class Outputs:
         Raises:
             OutputError: a file or standard output cannot be written, or a file was not written by ncuroof.
         """
-        from ncuroof.present.output import write_whole  # noqa: PLC0415  loads polars, which --help does not need
-
         for path, form in self.files:
             write_whole(path, _encoded(render(form), form), force=self.force)
         self.show(render)
@@ -89,19 +85,19 @@ class Outputs:
         """
         if self.printed is None:
             return
-        check_standard_output("Parquet" if self.printed == _BINARY else None, hint="name a file with -o FILE")
-        if self.printed != _TEXT:
+        check_standard_output(FORMATS[self.printed].binary or None, hint="name a file with -o FILE")
+        if self.printed != TEXT:
             echo(_encoded(render(self.printed), self.printed), nl=False)
         elif show_text is not None:
             show_text()
         else:
-            echo(_encoded(render(_TEXT), _TEXT).decode(), nl=False)
+            echo(_encoded(render(TEXT), TEXT).decode(), nl=False)
 
 
 def _encoded(result: str | bytes, form: str) -> bytes:
     if isinstance(result, bytes):
         return result
-    return (inert(result) if form == _TEXT else result).encode()
+    return (inert(result) if form == TEXT else result).encode()
 
 
 def written_as(*formats: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -142,11 +138,9 @@ def _outputs_of(names: Sequence[Path | str], form: str | None, formats: Sequence
     """
     files: tuple[tuple[Path, str], ...] = ()
     if named := [path for path in names if isinstance(path, Path)]:
-        from ncuroof.present.output_formats import format_of  # noqa: PLC0415  loads polars, which usage errors do not need
-
         files = tuple((path, format_of(path, formats, form)) for path in named)
     is_printed = not names or STANDARD_OUTPUT in names
-    by_default = _TEXT if _TEXT in formats else formats[0]
+    by_default = TEXT if TEXT in formats else formats[0]
     if form is not None and not is_printed and form not in {each for _, each in files}:
         raise click.UsageError(
             f"--format {form} applies to no output: the suffix of each file sets its format; add -o - for standard output"
@@ -167,7 +161,7 @@ def warn(found: Reports, analysis: Analysis) -> None:
         say(f"warning: {dropped}")
 
 
-def show_summary(analysis: Analysis, *, no_color: bool, view: View | None = None) -> None:
+def show_summary(analysis: Analysis, *, no_color: bool, view: TerminalOptions | None = None) -> None:
     """Print the summary on standard output: the first screen, or what `view` asks for."""
     from ncuroof.present.texts.terminal import print_summary  # noqa: PLC0415
 
@@ -180,8 +174,6 @@ def write_page(analysis: Analysis, page: Path, *, of: Path, force: bool) -> None
     Raises:
         OutputError: the page cannot be written, or would replace a file that ncuroof did not write.
     """
-    from ncuroof.present.output_formats import write  # noqa: PLC0415
-
     try:
         write(analysis, page, "html", force=force)
     except OutputError as error:
@@ -198,7 +190,7 @@ def page_to_open(outputs: Outputs, by_default: Path | None) -> Path:
     Raises:
         UsageError: the command writes no page.
     """
-    pages = [by_default] if outputs.is_default else [path for path, form in outputs.files if form == _PAGE]
+    pages = [by_default] if outputs.is_default else [path for path, form in outputs.files if form == PAGE]
     if not pages or pages[0] is None:
         raise click.UsageError("--open needs a page: name one with -o FILE.html")
     return pages[0]

@@ -14,6 +14,8 @@ from ncuroof.cli.options import STANDARD_INPUT, FileToRead, common, either, keep
 from ncuroof.cli.outputs import Outputs, open_page, opened, page_to_open, show_summary, warn, write_page, written_as
 from ncuroof.cli.streams import echo, files_hold_result, reading_progress
 from ncuroof.formatting import counted, printable
+from ncuroof.present import render, write
+from ncuroof.present.formats import WRITERS
 from ncuroof.regular_files import require_existing
 
 if TYPE_CHECKING:
@@ -21,14 +23,13 @@ if TYPE_CHECKING:
 
     from ncuroof.analysis import Analysis
     from ncuroof.ingest import ReaderName
-    from ncuroof.present.texts.terminal import View
+    from ncuroof.present.texts.terminal import TerminalOptions
     from ncuroof.reading import Reports
     from ncuroof.sidecars.calibration import Calibration
 
 
-FORMATS = ("html", "json", "md", "csv", "parquet", "term", "sarif")
 READERS = ("auto", "native", "nvidia")
-"""Names of `ncuroof.present` and `ncuroof.ingest`, repeated because their imports load polars, which --help does not need."""
+"""Names of `ncuroof.ingest`, repeated because its import loads polars, which --help does not need."""
 
 _N_KERNELS = 10
 """Number of kernels in the table if --kernels is given without a number."""
@@ -69,7 +70,7 @@ class _Count(click.ParamType[Any]):
 
 @click.command(cls=_Report)
 @click.argument("reports", nargs=-1, required=True, type=FileToRead())
-@written_as(*FORMATS)
+@written_as(*WRITERS["analysis"])
 @click.option(
     "-k",
     "--kernel",
@@ -154,9 +155,8 @@ def report(  # noqa: PLR0913  an argument per option
     require_existing(reports)
     from ncuroof import read  # noqa: PLC0415  loads polars, which --help and usage errors do not need
     from ncuroof.ingest import available_cores  # noqa: PLC0415
-    from ncuroof.present import render, write  # noqa: PLC0415
     from ncuroof.present.output import page_beside  # noqa: PLC0415
-    from ncuroof.present.texts.terminal import View  # noqa: PLC0415
+    from ncuroof.present.texts.terminal import TerminalOptions  # noqa: PLC0415
 
     files, nvtx = files_of(reports), either(ranges)
     is_part = bool(chosen) or nvtx is not None or skip > 0 or count is not None
@@ -171,7 +171,7 @@ def report(  # noqa: PLR0913  an argument per option
     analysis = found.analyse(measured)
     if is_part:
         analysis = analysis.select(kernel=numbered(chosen, analysis), nvtx=nvtx, skip=skip, count=count)
-    view = View(
+    view = TerminalOptions(
         is_verbose=verbose, is_table=n_kernels is not None, n_kernels=n_kernels if isinstance(n_kernels, int) else None
     )
     if not quiet:
@@ -212,7 +212,7 @@ def _say_what_was_read(found: Reports, analysis: Analysis) -> None:
     say(f"read {kernels} from {reports_read}")
 
 
-def _show(analysis: Analysis, view: View, *, no_color: bool, is_chart: bool) -> None:
+def _show(analysis: Analysis, view: TerminalOptions, *, no_color: bool, is_chart: bool) -> None:
     """Print the summary; or, if asked for, the chart instead, with the table below it."""
     if is_chart:
         from ncuroof.present.charts.characters import print_chart  # noqa: PLC0415  most runs show no chart

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
@@ -11,19 +10,9 @@ from ncuroof import read
 from ncuroof.cli.inputs import files_of
 from ncuroof.cli.options import FileToRead, common, gpus_begun
 from ncuroof.cli.outputs import Outputs, warn, written_as
-from ncuroof.present.analysed import Record
-from ncuroof.present.brief.projection import projection_brief
-from ncuroof.present.documents.json_text import json_text
 from ncuroof.present.documents.projection import trial_document
-from ncuroof.present.texts.projection import to_markdown, to_text
+from ncuroof.present.formats import WRITERS
 from ncuroof.whatif import parse_changes, parse_targets
-
-_FORMATS: Mapping[str, Callable[[Record], str]] = {
-    "term": to_text,
-    "json": json_text,
-    "md": to_markdown,
-    "brief": projection_brief,
-}
 
 
 @click.command()
@@ -51,7 +40,7 @@ _FORMATS: Mapping[str, Callable[[Record], str]] = {
     metavar="WRITER,READER",
     help="Fuse two kernels: the one that writes a tensor and the one that reads it. Repeatable.",
 )
-@written_as(*_FORMATS)
+@written_as(*WRITERS["projection"])
 @common("quiet")
 def whatif(
     outputs: Outputs,
@@ -80,4 +69,4 @@ def whatif(
     if not quiet:
         warn(found, analysis)
     document = trial_document(analysis, gpus, changes=changes, only=only, fusions=fusions)
-    outputs.write(lambda form: _FORMATS[form](document))
+    outputs.write(lambda form: WRITERS["projection"][form](document))

@@ -18,7 +18,7 @@ _BOOST = "--clock-control boost"
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class LaunchFilter:
     """Which launches ncu records, chosen from the counts.
 
     Attributes:
@@ -36,13 +36,13 @@ class Selection:
     by_mangled_names: bool = False
 
 
-def uncounted_selection(request: Request) -> Selection:
+def uncounted_selection(request: Request) -> LaunchFilter:
     """Return which launches to record without counts.
 
     With --kernel, ncu distinguishes kernels by the names that the patterns match: whole demangled names, or function names, so that
     it records only one instantiation of a template. Without --kernel it uses mangled names.
     """
-    return Selection(
+    return LaunchFilter(
         per_shape=bool(request.per_shape),
         n_launches=None if request.per_shape else request.count,
         by_mangled_names=bool(request.per_shape and not request.kernels),
@@ -66,7 +66,7 @@ def ncu_command(  # noqa: PLR0913  the command is made of all of these
     settings: Settings,
     *,
     ncu: str,
-    selection: Selection | None = None,
+    selection: LaunchFilter | None = None,
     log: str | None = None,
     ncu_version: Version = (),
 ) -> list[str]:
@@ -100,7 +100,7 @@ def ncu_command(  # noqa: PLR0913  the command is made of all of these
     ]
 
 
-def kernel_pattern(request: Request, selection: Selection, settings: Settings) -> str | None:
+def kernel_pattern(request: Request, selection: LaunchFilter, settings: Settings) -> str | None:
     """Return the regular expression for ncu's --kernel-name, or None for every kernel.
 
     It applies to the name that --kernel-name-base selects: function, demangled or mangled. ncu uses Boost.Regex (Perl syntax) and
@@ -155,7 +155,7 @@ def _control(request: Request, settings: Settings, ncu_version: Version) -> list
     return chosen
 
 
-def _filters(request: Request, selection: Selection, settings: Settings, ncu_version: Version) -> list[str]:
+def _filters(request: Request, selection: LaunchFilter, settings: Settings, ncu_version: Version) -> list[str]:
     chosen: list[str] = []
     pattern = kernel_pattern(request, selection, settings)
     if pattern is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Sequence
 
-from ncuroof.collect.ncu_run import Outcome
+from ncuroof.collect.ncu_run import NcuExit
 from ncuroof.errors import ProfilingError
 from ncuroof.ncu.settings import FOLLOWS_FROM_ANOTHER, Failure, known_failure
 
@@ -17,7 +17,7 @@ RUN_IT_ALONE = "its output is above; first make it run without ncuroof"
 
 
 def why_nothing(
-    outcome: Outcome,
+    outcome: NcuExit,
     failures: Sequence[Failure],
     *,
     is_filtered: bool,
@@ -53,7 +53,7 @@ def why_nothing(
     return _how_it_ended(outcome, is_filtered=is_filtered, has_ranks=has_ranks, is_cut_off=is_cut_off)
 
 
-def _how_it_ended(outcome: Outcome, *, is_filtered: bool, has_ranks: bool, is_cut_off: bool) -> ProfilingError:
+def _how_it_ended(outcome: NcuExit, *, is_filtered: bool, has_ranks: bool, is_cut_off: bool) -> ProfilingError:
     """Return the error for a run in which ncu reported no trouble."""
     if is_cut_off:
         return ProfilingError(

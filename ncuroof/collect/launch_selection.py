@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ncuroof.collect.arguments import Selection, kernel_pattern
+from ncuroof.collect.arguments import LaunchFilter, kernel_pattern
 from ncuroof.collect.plan import Plan
 from ncuroof.collect.progress import clock
 from ncuroof.collect.request import Request
@@ -19,7 +19,7 @@ from ncuroof.sidecars.traces.timeline import WHOLE_GRAPH
 _APPLICATION_REPLAY = "application"
 
 
-def select_launches(request: Request, plan: Plan, settings: Settings, counts: Counts) -> tuple[Selection, str]:
+def select_launches(request: Request, plan: Plan, settings: Settings, counts: Counts) -> tuple[LaunchFilter, str]:
     """Return which launches to record, and a sentence that says which they are and what they cost.
 
     Raises:
@@ -37,7 +37,7 @@ def select_launches(request: Request, plan: Plan, settings: Settings, counts: Co
     selection = (
         _once_each(request, chosen, functions)
         if per_shape
-        else Selection(functions, n_launches=sum(kernel.n_launches for kernel in chosen))
+        else LaunchFilter(functions, n_launches=sum(kernel.n_launches for kernel in chosen))
     )
     sentence = (
         f"{counts.n_launches} launches of {len(counts.kernels)} kernels and shapes, "
@@ -58,7 +58,7 @@ def _wanted(request: Request, settings: Settings, counts: Counts) -> Counts:
             "--trace: expected single kernels, found CUDA graphs traced as a whole",
             hint="trace again with nsys profile --cuda-graph-trace=node",
         )
-    pattern = kernel_pattern(request, Selection(), settings)
+    pattern = kernel_pattern(request, LaunchFilter(), settings)
     collectives = re.compile(settings.collectives) if request.leaves_collectives_out else None
     passing = tuple(
         kernel
@@ -75,7 +75,7 @@ def _wanted(request: Request, settings: Settings, counts: Counts) -> Counts:
     return Counts(passing, counts.steps)
 
 
-def _once_each(request: Request, chosen: Sequence[KernelCount], functions: tuple[str, ...]) -> Selection:
+def _once_each(request: Request, chosen: Sequence[KernelCount], functions: tuple[str, ...]) -> LaunchFilter:
     """Return how to record each kernel and shape once.
 
     By function name, ncu cannot distinguish instantiations of a template that have the same shape. If there are any, mangled names
@@ -83,13 +83,13 @@ def _once_each(request: Request, chosen: Sequence[KernelCount], functions: tuple
     names, ncu distinguishes kernels by demangled names.
     """
     if request.asks_for_whole_names:
-        return Selection(per_shape=True, n_launches=len(chosen))
+        return LaunchFilter(per_shape=True, n_launches=len(chosen))
     distinct = {(function_name(kernel.name), kernel.grid, kernel.block) for kernel in chosen}
     if len(distinct) == len(chosen):
-        return Selection(functions, per_shape=True, n_launches=len(chosen))
+        return LaunchFilter(functions, per_shape=True, n_launches=len(chosen))
     if request.kernels and not functions:
         functions = functions_of(chosen)
-    return Selection(functions, per_shape=True, n_launches=len(chosen), by_mangled_names=True)
+    return LaunchFilter(functions, per_shape=True, n_launches=len(chosen), by_mangled_names=True)
 
 
 def _passes(name: str, pattern: str | None, *, in_whole_name: bool) -> bool:

@@ -47,7 +47,7 @@ _MAY_BECOME_SCRAP = re.compile(rb"\.{0,3}|\.{4}\d{0,3}| -? ?| - \d+ ?p?a?s?s?e?s
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class NcuExit:
     """How a run of ncu ended.
 
     Attributes:
@@ -103,7 +103,7 @@ def run_ncu(
     n_all: int | None = None,
     environment: Mapping[str, str] = MappingProxyType({}),
     say: Callable[[str], None] = lambda _: None,
-) -> Outcome:
+) -> NcuExit:
     """Run ncu to its end, and show its progress meanwhile.
 
     The program inherits our standard input, rewound if the counting run has read it. Its standard output and error are relayed,
@@ -139,7 +139,7 @@ def run_ncu(
         finally:
             if process.poll() is None:  # nothing else would end it
                 process.terminate()
-        return Outcome(process.returncode, watch.progress(), is_interrupted)
+        return NcuExit(process.returncode, watch.progress(), is_interrupted)
 
 
 def _draw(data: bytes) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from ncuroof.collect.arguments import Selection, ncu_command
+from ncuroof.collect.arguments import LaunchFilter, ncu_command
 from ncuroof.collect.doctor import FAILED, PERMISSION, Surroundings, examine
 from ncuroof.collect.failures import refusal
 from ncuroof.collect.programs import Program, is_python
@@ -132,7 +132,7 @@ def _ask_ncu(recorder: Recorder) -> None:
             Program((), (nothing,), None, None),
             recorder.settings,
             ncu=str(recorder.ncu),
-            selection=Selection(per_shape=is_once, by_mangled_names=is_once),
+            selection=LaunchFilter(per_shape=is_once, by_mangled_names=is_once),
             ncu_version=recorder.ncu_version,
         )
         try:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncuroof.collect.arguments import Selection, files_of_ranks, ncu_command, of_rank, uncounted_selection
+from ncuroof.collect.arguments import LaunchFilter, files_of_ranks, ncu_command, of_rank, uncounted_selection
 from ncuroof.collect.counting_run import OTHER_STEPS, RUNNER, CountingRun, step_words
 from ncuroof.collect.failures import why_nothing
 from ncuroof.collect.journal import Journal, cut_short, read_status, refused, steps_hint
 from ncuroof.collect.launch_selection import select_launches
-from ncuroof.collect.ncu_run import Outcome, run_ncu
+from ncuroof.collect.ncu_run import NcuExit, run_ncu
 from ncuroof.collect.plan import Plan
 from ncuroof.collect.processes import kept_input
 from ncuroof.collect.programs import Program
@@ -126,7 +126,7 @@ class Recorder:
         return run.is_needed or (run.is_possible and self.request.is_unlimited)
 
     def command(
-        self, selection: Selection | None = None, *, log: str | None = None, status: str | None = None
+        self, selection: LaunchFilter | None = None, *, log: str | None = None, status: str | None = None
     ) -> list[str]:
         """Return the command that records.
 
@@ -211,14 +211,14 @@ class Recorder:
             n_recorded=outcome.progress.n_done,
         )
 
-    def _trouble(self, outcome: Outcome) -> str | None:
+    def _trouble(self, outcome: NcuExit) -> str | None:
         """Return the first known error that cost kernels, in our words; None without one."""
         errors = [line for line in outcome.progress.messages if line.startswith(_ERROR)]
         failures = [each for each in self.settings.failures if not (outcome.is_interrupted and each.id == _CUT_OFF)]
         failure = known_failure(errors, failures)
         return None if failure is None else f"{failure.message} ({failure.id}); {failure.hint}"
 
-    def _is_counted_as_recorded(self, selection: Selection) -> bool:
+    def _is_counted_as_recorded(self, selection: LaunchFilter) -> bool:
         """Return whether ncu should record as many launches as planned: no ranks, NVTX filter or --launch-skip change that."""
         takes_away = self.program.rank_variable is not None or self.request.nvtx or self.request.skip
         return selection.per_shape and not takes_away
@@ -231,7 +231,7 @@ class Recorder:
         """
         return None if self.request.trace is None else read_trace(self.request.trace)
 
-    def select(self, counts: Counts | None) -> Selection:
+    def select(self, counts: Counts | None) -> LaunchFilter:
         """Return which launches to record, given the counts or None, and tell the user what that costs."""
         if counts is not None:
             selection, cost = select_launches(self.request, self.plan, self.settings, counts)
@@ -276,7 +276,7 @@ class Recorder:
     def _existing_reports(self) -> list[tuple[int | None, Path]]:
         return existing_reports(self.request.report, of_ranks=self.program.rank_variable is not None)
 
-    def _cut_off(self, outcome: Outcome, reports: Mapping[int | None, Path]) -> list[int | None]:
+    def _cut_off(self, outcome: NcuExit, reports: Mapping[int | None, Path]) -> list[int | None]:
         """Return the ranks whose reports ncu did not close, and which have no complete kernel."""
         closed = {Path(report).name for report in outcome.progress.reports}
         return [rank for rank, report in reports.items() if report.name not in closed and not self.holds_kernel(report)]
@@ -284,12 +284,12 @@ class Recorder:
     def _has_recorded(self) -> bool:
         return any(self.holds_kernel(report) for _, report in self._existing_reports())
 
-    def _is_foreign(self, outcome: Outcome) -> bool:
+    def _is_foreign(self, outcome: NcuExit) -> bool:
         """Return whether the report is not ours: ncu wrote none because it found one there."""
         taken = next(failure for failure in self.settings.failures if failure.id == _TAKEN)
         return not outcome.progress.reports and any(map(taken.pattern.search, outcome.progress.messages))
 
-    def _failure(self, outcome: Outcome, journal: Journal, *, is_cut_off: bool) -> BaseException:
+    def _failure(self, outcome: NcuExit, journal: Journal, *, is_cut_off: bool) -> BaseException:
         if outcome.is_interrupted:
             return KeyboardInterrupt()
         refusal = refused([journal])

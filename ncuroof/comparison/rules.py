@@ -59,7 +59,7 @@ class Noise:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class WorkTolerances:
     """How far amounts of work may be apart, as larger over smaller; `profiles/comparison.toml` gives the reasons.
 
     Attributes:
@@ -167,7 +167,7 @@ class ComparisonRules:
     """All of `profiles/comparison.toml`."""
 
     noise: Noise
-    work: Work
+    work: WorkTolerances
     names: Names
     code: CodeRules
     least_part_frac: float
@@ -196,7 +196,7 @@ def load_comparison_rules() -> ComparisonRules:
         names = raw["names"]
         return ComparisonRules(
             Noise(**raw["noise"]),
-            Work(**raw["work"]),
+            WorkTolerances(**raw["work"]),
             Names(frozenset(names["version_words"]), frozenset(names["of_libraries"]), names["synonyms"]),
             CodeRules(**raw["code"]),
             float(raw["least_part_frac"]),

@@ -53,7 +53,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class DemandModel:
     """All of `profiles/demand.toml`.
 
     Attributes:
@@ -70,14 +70,14 @@ class Model:
 
 
 @cache
-def load_model() -> Model:
+def load_model() -> DemandModel:
     """Return the resources that ship with ncuroof.
 
     Raises:
         ProfileError: `profiles/demand.toml` is malformed.
     """
     with profile_file(_FILE) as raw:
-        return Model(
+        return DemandModel(
             FrozenMapping(read_entries(_FILE, "resource", raw["resource"], _resource)),
             FrozenMapping(read_entries(_FILE, "side", raw["side"], _resource)),
             FrozenMapping(read_entries(_FILE, "group", raw["group"], _group)),

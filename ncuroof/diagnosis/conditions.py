@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from ncuroof.errors import ProfileError
-from ncuroof.metrics.formula import COMPARISONS, Comparison, parse_condition
+from ncuroof.metrics.formula import COMPARISONS, Comparator, parse_condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Condition:
 
     def holds(self) -> pl.Expr:
         """Return true or false; of a missing quantity `if_unknown`, or null."""
-        return Comparison(self.op, self.if_unknown).holds(pl.col(self.quantity), self.threshold)
+        return Comparator(self.op, self.if_unknown).holds(pl.col(self.quantity), self.threshold)
 
     def holds_for(self, quantities: Mapping[str, Any]) -> bool:
         """Return whether the condition holds for one kernel's quantities; false where that is unknown."""

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from ncuroof.resources import profile_file
-from ncuroof.sidecars.traces.idle_places import Place
+from ncuroof.sidecars.traces.idle_places import IdleShare
 from ncuroof.sidecars.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 
 COMPUTATION = "computation"
@@ -208,7 +208,7 @@ def _part(part: Part, entry: PartEntry, n_steps: int, step_ns: float, advice: st
     )
 
 
-def _places(places: Sequence[Place], n_steps: int, step_ns: float) -> tuple[PlaceOfTime, ...]:
+def _places(places: Sequence[IdleShare], n_steps: int, step_ns: float) -> tuple[PlaceOfTime, ...]:
     times = ((place.name, place.duration_ns / n_steps) for place in places)
     return tuple(PlaceOfTime(name, duration_ns, duration_ns / step_ns) for name, duration_ns in times)
 

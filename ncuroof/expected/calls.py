@@ -10,7 +10,7 @@ import polars as pl
 from ncuroof.diagnosis import UNEVEN
 from ncuroof.enums import SPARSE_SUFFIX, TENSOR_PREFIX, CeilingSource
 from ncuroof.expected.element_types import element_type
-from ncuroof.expected.ranges import Place, place
+from ncuroof.expected.ranges import LaunchSite, place
 from ncuroof.expected.schemas import CALLS
 from ncuroof.metrics.torch_ranges import torch_range
 from ncuroof.model import Operation, recorded_operator
@@ -61,7 +61,7 @@ def expected_calls(kernels: pl.DataFrame, work: pl.DataFrame, ceilings: pl.DataF
     return pl.DataFrame(rows, schema=CALLS).pipe(conform, CALLS)
 
 
-def _operator_range(found: Place) -> str | None:
+def _operator_range(found: LaunchSite) -> str | None:
     """Return the innermost operator range with known work and some traffic; None if there is none."""
     for text in found.operators:
         operation = recorded_operator(text, dtype=_OF_ANY_TYPE)
@@ -70,7 +70,7 @@ def _operator_range(found: Place) -> str | None:
     return None
 
 
-def _modules_by_sequence(whole: pl.DataFrame, places: Mapping[tuple[str, ...], Place]) -> _Modules:
+def _modules_by_sequence(whole: pl.DataFrame, places: Mapping[tuple[str, ...], LaunchSite]) -> _Modules:
     """Return the modules of forward operators by report, process and sequence number.
 
     Gradients run outside of any module and refer to their forward operator by this number. If several operators have the same
@@ -134,7 +134,7 @@ def _call(
     number: int,
     group: Mapping[str, Any],
     named: Mapping[tuple[str, ...], str],
-    places: Mapping[tuple[str, ...], Place],
+    places: Mapping[tuple[str, ...], LaunchSite],
     modules: _Modules,
     peaks: _Peaks,
 ) -> dict[str, Any]:

@@ -21,7 +21,7 @@ SEPARATOR = "/"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LaunchSite:
     """Where in a program a kernel was launched.
 
     Attributes:
@@ -41,7 +41,7 @@ class Place:
     gradient_of: int | None
 
 
-def place(ranges: Sequence[str]) -> Place:
+def place(ranges: Sequence[str]) -> LaunchSite:
     """Return where in the program a launch is, by the NVTX ranges open around it.
 
     Args:
@@ -53,7 +53,7 @@ def place(ranges: Sequence[str]) -> Place:
     autograd = [number for number, text in enumerate(ranges) if _AUTOGRAD.match(text)]
     operators = [number for number, each in enumerate(found) if number not in autograd and each.is_operator]
     modules = [number for number in range(len(ranges)) if number not in {*autograd, *operators}]
-    return Place(
+    return LaunchSite(
         operators=tuple(ranges[number] for number in reversed(operators)),
         module=SEPARATOR.join(_without_shapes(found[number].name) for number in modules) or None,
         is_backward=bool(autograd),

@@ -56,7 +56,7 @@ class Overview:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Changes:
+class FactorChanges:
     """What changed from one value of a factor to the next.
 
     Attributes:
@@ -237,12 +237,12 @@ def _agree(name: str, most_frac: float) -> pl.Expr:
     return pl.when(work.is_not_null().all()).then(work.min() >= (1 - most_frac) * work.max())
 
 
-def changes(fleet: pl.LazyFrame, by: str) -> Changes:
+def changes(fleet: pl.LazyFrame, by: str) -> FactorChanges:
     """Return what changed from one driver, tool, commit, … to the next; see `series`."""
     found = steps(sides(fleet, by), states_values=by == "code")
     cost = (pl.col("mean_ns") - pl.col("before_ns")).abs()
     ordered = found.sort(pl.col("is_significant"), cost, pl.col("series"), descending=[True, True, False])
-    return Changes(by, ordered, found["series"].n_unique())
+    return FactorChanges(by, ordered, found["series"].n_unique())
 
 
 def code_versions(fleet: pl.LazyFrame) -> pl.DataFrame:

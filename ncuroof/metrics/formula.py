@@ -115,7 +115,7 @@ def parse(text: str) -> Formula:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparator:
     """How a condition asks about a value.
 
     Attributes:
@@ -134,7 +134,7 @@ class Comparison:
         return held if self.if_unknown is None else held.fill_null(self.if_unknown)
 
 
-def parse_condition(text: str) -> tuple[str, Comparison, float | None]:
+def parse_condition(text: str) -> tuple[str, Comparator, float | None]:
     """Return a condition of the rules: a quantity's name, how it is compared, and with which number, if with one.
 
     Raises:
@@ -169,12 +169,12 @@ class _Parser:
         self._end()
         return term
 
-    def parse_condition(self) -> tuple[str, Comparison, float | None]:
+    def parse_condition(self) -> tuple[str, Comparator, float | None]:
         name = self._take_kind("counter", "the name of a quantity")
         op = self._op()
         sign = "-" if op is not None and self._peek() == "-" and self._take() else ""
         threshold = None if op is None else float(sign + self._take_kind("number", "a number"))
-        comparison = Comparison(op, self._if_unknown(op))
+        comparison = Comparator(op, self._if_unknown(op))
         self._end()
         return name, comparison, threshold
 
@@ -188,7 +188,7 @@ class _Parser:
     def _condition(self) -> _Term:
         left, op = self._sum(), self._op()
         right = left if op is None else self._sum()
-        return _compared(left, right, Comparison(op, self._if_unknown(op)))
+        return _compared(left, right, Comparator(op, self._if_unknown(op)))
 
     def _op(self) -> str | None:
         """Take a comparison; or the word "is", for which the answer is None."""
@@ -299,7 +299,7 @@ def _both(combine: Callable[[pl.Expr, pl.Expr], pl.Expr], left: _Term, right: _T
     return term
 
 
-def _compared(left: _Term, right: _Term, comparison: Comparison) -> _Term:
+def _compared(left: _Term, right: _Term, comparison: Comparator) -> _Term:
     """Return a comparison of two terms. Where either is absent, it is true if it holds of unknown values, else absent (None)."""
 
     def term(counter: Counter, known: frozenset[str]) -> pl.Expr | None:

@@ -23,7 +23,7 @@ class Uncountable(Exception):  # noqa: N818  no error: caught in operators.py
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class OperatorCall:
     """A call of an operator.
 
     Attributes:
@@ -65,7 +65,7 @@ _ATTENTION = (
 )  # fmt: skip
 
 
-def _product(call: Call, place: int) -> tuple[Work, ...]:
+def _product(call: OperatorCall, place: int) -> tuple[Work, ...]:
     """Return 2 FLOP per term, with a term per column of the first matrix for each element of the result, and 1 to add a tensor."""
     left, right = call.tensors[place], call.tensors[place + 1]
     result = _product_sizes(left.sizes, right.sizes)
@@ -74,14 +74,14 @@ def _product(call: Call, place: int) -> tuple[Work, ...]:
     return (product, _added(n, left)) if place else (product,)
 
 
-def _linear(call: Call) -> tuple[Work, ...]:
+def _linear(call: OperatorCall) -> tuple[Work, ...]:
     x, weights, *bias = call.tensors
     n = math.prod(x.sizes[:-1]) * weights.sizes[0]
     product = _matrix(2 * n * x.sizes[-1], x, weights)
     return (product, _added(n, x)) if bias else (product,)
 
 
-def _convolution(call: Call) -> tuple[Work, ...]:
+def _convolution(call: OperatorCall) -> tuple[Work, ...]:
     """Return 2 FLOP per output element and weight of its filter; if transposed, per input element and weight.
 
     A filter has as many weights as the product of all weight sizes except the first: channels of a group times window.
@@ -92,7 +92,7 @@ def _convolution(call: Call) -> tuple[Work, ...]:
     return (product, _added(call.outputs[0].n_elements, x)) if bias else (product,)
 
 
-def _convolution_backward(call: Call) -> tuple[Work, ...]:
+def _convolution_backward(call: OperatorCall) -> tuple[Work, ...]:
     """Return the FLOPs of the forward product per gradient of input and weights, and additions for the bias's gradient."""
     gradient, x, weights = call.tensors[:3]
     n = x.n_elements if call.is_transposed else gradient.n_elements
@@ -102,7 +102,7 @@ def _convolution_backward(call: Call) -> tuple[Work, ...]:
     return (_matrix(n_products * flop, gradient, weights), _added(gradient.n_elements if has_bias else 0, x))
 
 
-def _attention(call: Call, *, is_backward: bool) -> tuple[Work, ...]:
+def _attention(call: OperatorCall, *, is_backward: bool) -> tuple[Work, ...]:
     """Return the work of a flash kernel, as in its model. Tensors are batch × heads × sequence × features.
 
     A causal mask is aligned at the starts of queries and keys, as `scaled_dot_product_attention` documents for `is_causal`.
@@ -120,7 +120,7 @@ def _attention(call: Call, *, is_backward: bool) -> tuple[Work, ...]:
     return tuple(work)
 
 
-def _adam(call: Call) -> tuple[Work, ...]:
+def _adam(call: OperatorCall) -> tuple[Work, ...]:
     """Return the work per parameter, as in the model. The step takes lists of parameters, gradients, moments and 0-d counters."""
     n_parameters = sum(each.sizes == () for each in call.tensors)
     parameters = call.tensors[:n_parameters]
@@ -167,7 +167,7 @@ def _product_sizes(left: tuple[int, ...], right: tuple[int, ...]) -> tuple[int, 
     return (*_broadcast([left[:-2], right[:-2]]), *rows, *columns)
 
 
-FAMILIES: Mapping[str, Callable[[Call], tuple[Work, ...]]] = {
+FAMILIES: Mapping[str, Callable[[OperatorCall], tuple[Work, ...]]] = {
     **{name: partial(_product, place=place) for name, place in _PLACE_BY_PRODUCT.items()},
     **dict.fromkeys(_CONVOLUTIONS, _convolution),
     **{name: partial(_attention, is_backward=False) for name in _ATTENTION},

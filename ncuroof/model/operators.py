@@ -16,7 +16,7 @@ from typing import Any
 from ncuroof.metrics.torch_ranges import torch_range
 from ncuroof.model.dtypes import DTYPES, dtype_of
 from ncuroof.model.operation import EACH_ONCE, Operation, TensorShape, Traffic, Work, vector
-from ncuroof.model.operator_work import FAMILIES, Call, OperatorTable, Uncountable, load_operators, results_of
+from ncuroof.model.operator_work import FAMILIES, OperatorCall, OperatorTable, Uncountable, load_operators, results_of
 from ncuroof.resources import FrozenMapping
 
 _NAMESPACE = re.compile(r"^(torch\.ops\.)?aten(::|\.)")
@@ -73,7 +73,7 @@ def operator(
             written = results_of(plain, tensors, table)
         if written is None:
             raise Uncountable
-        call = Call(
+        call = OperatorCall(
             plain,
             tuple(tensors),
             tuple(written),
@@ -104,7 +104,7 @@ def _tensor(given: TensorShape | Sequence[int], dtype: str) -> TensorShape | Non
     return TensorShape(tuple(given), dtype) if given else None
 
 
-def _work(call: Call, table: OperatorTable, *, is_tf32: bool) -> tuple[Work, ...]:
+def _work(call: OperatorCall, table: OperatorTable, *, is_tf32: bool) -> tuple[Work, ...]:
     family = FAMILIES.get(call.name)
     if family is not None:
         work = family(call)
@@ -130,12 +130,12 @@ def _work(call: Call, table: OperatorTable, *, is_tf32: bool) -> tuple[Work, ...
     return tuple(each for each in widened if each.flop)
 
 
-def _computed(call: Call) -> Sequence[TensorShape]:
+def _computed(call: OperatorCall) -> Sequence[TensorShape]:
     """Return the results that a pointwise operator computes; a boolean mask beside another result does not count."""
     return [each for each in call.outputs if dtype_of(each.dtype).name != "bool" or len(call.outputs) == 1]
 
 
-def _vector_work(call: Call, flop: float) -> tuple[Work, ...]:
+def _vector_work(call: OperatorCall, flop: float) -> tuple[Work, ...]:
     """Return work other than products, in the widest floating-point type among the call's tensors, else FP32."""
     types = [dtype_of(each.dtype) for each in (*call.tensors, *call.outputs) if each.is_floating]
     return (vector(flop, max(types, key=lambda each: each.bits, default=DTYPES["fp32"])),)

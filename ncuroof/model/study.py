@@ -30,7 +30,7 @@ MOST_VALUES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class StudyRequest:
     """What to evaluate a model for: every combination of sizes, element types and machines is a row.
 
     Attributes:
@@ -105,7 +105,7 @@ class Study:
         critical: critical sizes per machine and element type; empty if there is no size to vary.
     """
 
-    request: Request
+    request: StudyRequest
     rows: tuple[Row, ...]
     critical: tuple[Critical, ...]
 
@@ -121,7 +121,7 @@ class Study:
         return tuple(_distance(row.prediction, achieved_flop_per_s, achieved_ns) for row in self.rows)
 
 
-def study(request: Request) -> Study:
+def study(request: StudyRequest) -> Study:
     """Return the results of a request.
 
     Raises:
@@ -150,7 +150,7 @@ def study(request: Request) -> Study:
     return Study(request, tuple(rows), _criticals(request))
 
 
-def _operation(request: Request, sizes: Mapping[str, int], dtype: str) -> Operation:
+def _operation(request: StudyRequest, sizes: Mapping[str, int], dtype: str) -> Operation:
     operation = request.model.make(**sizes, **request.options, dtype=dtype)
     if operation.network_bytes and request.link_bytes_per_s is None:
         raise ModelError(
@@ -159,7 +159,7 @@ def _operation(request: Request, sizes: Mapping[str, int], dtype: str) -> Operat
     return operation if request.precision is None else under(operation, request.precision)
 
 
-def _criticals(request: Request) -> tuple[Critical, ...]:
+def _criticals(request: StudyRequest) -> tuple[Critical, ...]:
     """Return the critical values of the swept size, or of a product's batch if no size is swept; empty if `grows` is false."""
     first = {name: values[0] for name, values in request.sizes.items()}
     if request.model.name == "sharded-gemm":
@@ -172,7 +172,9 @@ def _criticals(request: Request) -> tuple[Critical, ...]:
     return tuple(each for each in found if each is not None)
 
 
-def _critical(request: Request, first: Mapping[str, int], name: str, dtype: str, machine: Machine) -> Critical | None:
+def _critical(
+    request: StudyRequest, first: Mapping[str, int], name: str, dtype: str, machine: Machine
+) -> Critical | None:
     """Return the critical value of the size `name`; None if `grows` is false."""
 
     def predicted(value: int) -> Prediction:
@@ -185,7 +187,7 @@ def _critical(request: Request, first: Mapping[str, int], name: str, dtype: str,
     return Critical(machine, dtype, name, critical_size(predicted), of_large, _lacking_roof(smallest))
 
 
-def _critical_of_large(request: Request, name: str, dtype: str, ridge_flop_per_byte: float | None) -> float | None:
+def _critical_of_large(request: StudyRequest, name: str, dtype: str, ridge_flop_per_byte: float | None) -> float | None:
     """Return the critical batch of a large layer; None if `name` is no batch, options change the work, or the ridge is unknown."""
     is_plain = set(request.sizes) == set(request.model.sizes) and not request.options.get("backward")
     if ridge_flop_per_byte is None or not is_plain or _BATCH_BY_MODEL.get(request.model.name) != name:
@@ -200,7 +202,7 @@ def _lacking_roof(prediction: Prediction) -> str | None:
     return prediction.precision if prediction.peak_flop_per_s is None else MemoryLevel.DRAM.value
 
 
-def _critical_contractions(request: Request, first: Mapping[str, int]) -> tuple[Critical, ...]:
+def _critical_contractions(request: StudyRequest, first: Mapping[str, int]) -> tuple[Critical, ...]:
     devices = int(request.options.get("devices", 2))
     found = []
     for dtype, machine in itertools.product(request.dtypes, request.machines):

@@ -18,7 +18,7 @@ from ncuroof.ingest import RawReport
 from ncuroof.metrics import MEANINGFUL_STALLS_EXCEPT
 from ncuroof.phases.phases import Phase, find_phases
 from ncuroof.phases.sampled import STALL_PREFIX, load_sampled
-from ncuroof.phases.timelines import SM_ACTIVE, Timeline, timeline
+from ncuroof.phases.timelines import SM_ACTIVE, KernelTimeline, timeline
 from ncuroof.tables import PHASES, SAMPLES, check, conform
 
 UTILISATION = "utilisation."
@@ -103,7 +103,7 @@ class _Level:
         return min(1.0, value * factor)
 
 
-def _levels(course: Timeline, row: Mapping[str, float | None]) -> dict[str, _Level]:
+def _levels(course: KernelTimeline, row: Mapping[str, float | None]) -> dict[str, _Level]:
     """Return the level of each course that is a share of a peak, or of the SMs."""
     levels = {}
     for name, quantity in _counted().items():
@@ -142,7 +142,9 @@ def _top_stall(means: Mapping[str, float]) -> tuple[str | None, float | None]:
     return longest, waits[longest] / sum(states.values())
 
 
-def _sampled(number: int, course: Timeline, levels: Mapping[str, _Level], found: Sequence[Phase]) -> dict[str, Any]:
+def _sampled(
+    number: int, course: KernelTimeline, levels: Mapping[str, _Level], found: Sequence[Phase]
+) -> dict[str, Any]:
     """Return the row of SAMPLES."""
     return {
         "id": number,
@@ -166,7 +168,7 @@ def _shown(values: Sequence[float | None], level: _Level) -> list[float | None]:
     return [round(level.scaled(sum(part) / len(part)), _N_DECIMALS) if part else None for part in parts]
 
 
-def _caveats(course: Timeline, levels: Mapping[str, _Level], found: Sequence[Phase]) -> Iterator[str]:
+def _caveats(course: KernelTimeline, levels: Mapping[str, _Level], found: Sequence[Phase]) -> Iterator[str]:
     if not found:
         yield f"{course.n_samples} samples are too few to tell phases"
     yield from course.doubts

@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 
 from ncuroof.phases.change_points import change_points, noise
 from ncuroof.phases.sampled import STALL_PREFIX, load_sampled
-from ncuroof.phases.timelines import BLOCKS_LAUNCHED, SM_ACTIVE, Timeline, Values
+from ncuroof.phases.timelines import BLOCKS_LAUNCHED, SM_ACTIVE, KernelTimeline, Values
 
 _LEAST_NOISE = 0.02
 """Deviation of a utilisation that is taken for noise at least: two points (a choice)."""
@@ -62,7 +62,7 @@ class Phase:
     means: Mapping[str, float]
 
 
-def find_phases(timeline: Timeline) -> list[Phase]:
+def find_phases(timeline: KernelTimeline) -> list[Phase]:
     """Return the phases of a kernel in order of time, which together are its duration; empty where it has too few samples."""
     if not timeline.is_enough:
         return []
@@ -76,7 +76,7 @@ def find_phases(timeline: Timeline) -> list[Phase]:
     ]
 
 
-def _bounds(timeline: Timeline) -> list[int]:
+def _bounds(timeline: KernelTimeline) -> list[int]:
     """Return the cells at which phases begin, and the number of cells."""
     telling = {name: _filled(values) for name, values in timeline.values.items() if _tells(name)}
     scales = []
@@ -142,7 +142,7 @@ def _change(sums: Sequence[Sequence[float]], start: int, middle: int, end: int) 
     )
 
 
-def _means(timeline: Timeline, start: int, end: int) -> dict[str, float]:
+def _means(timeline: KernelTimeline, start: int, end: int) -> dict[str, float]:
     """Return the means of the quantities over some cells; a quantity that was not sampled there is left out."""
     known = {
         name: [value for value in values[start:end] if value is not None] for name, values in timeline.values.items()
@@ -150,7 +150,7 @@ def _means(timeline: Timeline, start: int, end: int) -> dict[str, float]:
     return {name: sum(values) / len(values) for name, values in known.items() if values}
 
 
-def _kinds(means: Sequence[Mapping[str, float]], bounds: Sequence[int], timeline: Timeline) -> list[str]:
+def _kinds(means: Sequence[Mapping[str, float]], bounds: Sequence[int], timeline: KernelTimeline) -> list[str]:
     """Return the kind of each phase.
 
     What comes before the first phase that uses its busiest unit nearly as much as any is a ramp if it is short, or SMs are still
@@ -183,7 +183,7 @@ def _kinds(means: Sequence[Mapping[str, float]], bounds: Sequence[int], timeline
     return kinds
 
 
-def _last_launch(timeline: Timeline) -> int | None:
+def _last_launch(timeline: KernelTimeline) -> int | None:
     """Return the cell after which no block is launched; None where all begin together, or it is not known."""
     launched = [value or 0.0 for value in timeline.values.get(BLOCKS_LAUNCHED, [])]
     total = sum(launched)

@@ -20,7 +20,7 @@ _BESIDE_SMS = ("dram", "lts", "fbpa", "pcie", "nvl", "syslts", "ltc")
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class SampledCounter:
     """How samples of one counter become a quantity.
 
     Attributes:
@@ -47,18 +47,18 @@ class Sampled:
         stall: pattern of the counters of warps in a state; its group `reason` names the state.
     """
 
-    utilisation: Mapping[str, Mapping[str, Source]]
-    courses: Mapping[str, Mapping[str, Source]]
+    utilisation: Mapping[str, Mapping[str, SampledCounter]]
+    courses: Mapping[str, Mapping[str, SampledCounter]]
     stall: re.Pattern[str]
 
-    def sources(self, counters: Sequence[str]) -> Iterator[tuple[str, str, Source]]:
+    def sources(self, counters: Sequence[str]) -> Iterator[tuple[str, str, SampledCounter]]:
         """Yield, of the given counters, each that gives a quantity, with the quantity's name and how it is read."""
         for counter in counters:
             for name, sources in (*self.utilisation.items(), *self.courses.items()):
                 if counter in sources:
                     yield counter, name, sources[counter]
             if (found := self.stall.fullmatch(counter)) is not None:
-                yield counter, f"{STALL_PREFIX}{found['reason']}", Source("counts")
+                yield counter, f"{STALL_PREFIX}{found['reason']}", SampledCounter("counts")
 
 
 @cache
@@ -76,11 +76,11 @@ def load_sampled() -> Sampled:
         return Sampled(utilisation, courses, re.compile(raw["stall"]["pattern"]))
 
 
-def _sources(entry: Mapping[str, object]) -> Mapping[str, Source]:
+def _sources(entry: Mapping[str, object]) -> Mapping[str, SampledCounter]:
     peak = entry.get("peak", 1)
     kinds = {key: names for key, names in entry.items() if isinstance(names, list)}
     return FrozenMapping(
-        {name: Source(kind, float(str(peak))) for kind, names in kinds.items() for name in map(str, names)}
+        {name: SampledCounter(kind, float(str(peak))) for kind, names in kinds.items() for name in map(str, names)}
     )
 
 
@@ -95,7 +95,7 @@ def can_show_activity(counter: str) -> bool:
 
 
 def in_base_units(
-    source: Source, value: float, cell_ns: float, sm_clock_hz: float | None, active_frac: float | None
+    source: SampledCounter, value: float, cell_ns: float, sm_clock_hz: float | None, active_frac: float | None
 ) -> float | None:
     """Return the value of a cell as a share of the unit's peak, or as a count; None where what it is divided by is not known.
 

@@ -9,7 +9,7 @@ from ncuroof import formatting
 from ncuroof.ingest.native.reader import unit_of
 from ncuroof.ingest.native.samples import sampled_counter
 from ncuroof.phases.alignment import Aligned, Series, align
-from ncuroof.phases.sampled import Source, in_base_units, load_sampled
+from ncuroof.phases.sampled import SampledCounter, in_base_units, load_sampled
 
 SM_ACTIVE, BLOCKS_LAUNCHED = "sm_active", "blocks_launched"
 
@@ -23,7 +23,7 @@ _DIFFERENT_FRAC = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline:
+class KernelTimeline:
     """A kernel's quantities over its time, in cells of equal length.
 
     Attributes:
@@ -59,7 +59,7 @@ class Timeline:
 
 def timeline(
     recorded: Mapping[str, tuple[Sequence[int], Sequence[float]]], duration_ns: float, sm_clock_hz: float | None
-) -> Timeline:
+) -> KernelTimeline:
     """Return the quantities of a kernel over its time.
 
     Args:
@@ -83,7 +83,7 @@ def timeline(
         for name in values
     }  # fmt: skip
     finest = min(intervals.values(), default=duration_ns)
-    return Timeline(
+    return KernelTimeline(
         duration_ns,
         finest,
         round(duration_ns / finest),
@@ -96,7 +96,7 @@ def timeline(
 
 
 def _quantities(
-    sources: Sequence[tuple[str, str, Source]], aligned: Aligned, sm_clock_hz: float | None
+    sources: Sequence[tuple[str, str, SampledCounter]], aligned: Aligned, sm_clock_hz: float | None
 ) -> dict[str, Values]:
     """Return each quantity's cells: the largest of its sources; SMs with work first, because others are shares of these."""
     found: dict[str, Values] = {}

@@ -1,5 +1,5 @@
 """Presents an analysis to people and programs: terminal, page, JSON, Markdown, CSV, Parquet."""
 
-from ncuroof.present.output_formats import FORMATS, format_of, render, write
+from ncuroof.present.formats import WRITERS, format_of, render, write
 
-__all__ = ["FORMATS", "format_of", "render", "write"]
+__all__ = ["WRITERS", "format_of", "render", "write"]

@@ -119,6 +119,16 @@ def _as_text(capability: pl.Expr) -> pl.Expr:
     return pl.format("{}.{}", capability // 10, capability % 10).alias("compute_capability")
 
 
+def analysis_csv(analysis: Analysed) -> bytes:
+    """Return the launches of an analysis as CSV."""
+    return to_csv(kernel_rows(analysis))
+
+
+def analysis_parquet(analysis: Analysed) -> bytes:
+    """Return the launches of an analysis as a Parquet file."""
+    return to_parquet(kernel_rows(analysis))
+
+
 def to_csv(kernels: pl.DataFrame) -> bytes:
     """Return the kernels as CSV: one line per row, lists joined by semicolons, empty cells where a value is not known.
 

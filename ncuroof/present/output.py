@@ -9,20 +9,14 @@ import stat
 from pathlib import Path
 
 from ncuroof.errors import OutputError
+from ncuroof.present.formats import FORMATS
 from ncuroof.temporary_files import remove_left_over, write_at_once
 
 _BEGINNINGS = (
-    b'{\n "schema": "ncuroof.',
-    b"<!-- ncuroof ",
-    b"id,source,device,name,short_name,family,",
-    b"operation,machine,dtype,",
-    "ncuroof ·".encode(),
-    b'{"schema":"ncuroof.',
-    b'{\n "properties": {\n  "generator": "ncuroof"',
+    *(beginning for form in FORMATS.values() for beginning in form.beginnings),
     b"#!/bin/sh\n# Written by ncuroof ",
-    b"<?xml version='1.0' encoding='utf-8'?>\n<testsuite name=\"ncuroof compare\"",
 )
-"""First bytes of the documents, Markdown, logs of results, tables, summaries and scripts that ncuroof writes."""
+"""First bytes of the results and scripts that ncuroof writes."""
 
 _PAGE_BEGINNING, _PAGE_MARK = b"<!doctype html>", b'<meta name="generator" content="ncuroof'
 """First bytes of any HTML page, and the mark in the head of ours."""

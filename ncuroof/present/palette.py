@@ -1,4 +1,4 @@
-"""The colours of verdicts. The page's style sheet defines them; charts, the terminal and notebooks read them from it."""
+"""The colours of charts, terminal and notebooks: those of the page, whose style sheet defines them."""
 
 from __future__ import annotations
 
@@ -11,6 +11,23 @@ from ncuroof.resources import folder
 
 _STYLE = "page.css"
 _VARIABLE = re.compile(r"--(\w+):\s*(#[0-9a-f]{6});")
+_DARK = "prefers-color-scheme: dark"
+"""The first place of the style sheet that says so begins the dark scheme, which follows the light one."""
+
+
+@cache
+def page_colours(*, is_dark: bool = False) -> Mapping[str, str]:
+    """Return the colours of the page's light or dark scheme by variable: "ink" is "#1a1e22"."""
+    light, _, dark = (folder("templates") / _STYLE).read_text(encoding="utf-8").partition(_DARK)
+    found: dict[str, str] = {}
+    for name, colour in _VARIABLE.findall(dark if is_dark else light):
+        found.setdefault(name, colour)
+    return found
+
+
+def page_colour(name: str) -> str:
+    """Return a colour of the page's light scheme."""
+    return page_colours()[name]
 
 
 @cache
@@ -19,8 +36,4 @@ def verdict_colours() -> Mapping[str, str]:
 
     The light scheme's colours are dark enough for white paper and light enough for a black terminal.
     """
-    sheet = (folder("templates") / _STYLE).read_text(encoding="utf-8")
-    light: dict[str, str] = {}
-    for name, colour in _VARIABLE.findall(sheet):
-        light.setdefault(name, colour)  # the dark scheme follows the light one
-    return {verdict.value: light[verdict.value] for verdict in Verdict}
+    return {verdict.value: page_colours()[verdict.value] for verdict in Verdict}

@@ -64,7 +64,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(_MARKER)
 
 
-class Profiler:
+class ProfileFixture:
     """Profiles a function; the value of the fixture `ncuroof_profile`.
 
     Args:
@@ -162,9 +162,9 @@ class Profiler:
 
 
 @pytest.fixture
-def ncuroof_profile(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Profiler:
-    """Profile the kernels of one call of a function, and return their report; see `Profiler.__call__`."""
-    return Profiler(request.node, lambda: tmp_path_factory.mktemp("ncuroof"))
+def ncuroof_profile(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> ProfileFixture:
+    """Profile the kernels of one call of a function, and return their report; see `ProfileFixture.__call__`."""
+    return ProfileFixture(request.node, lambda: tmp_path_factory.mktemp("ncuroof"))
 
 
 def _can_record() -> bool:

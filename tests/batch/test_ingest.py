@@ -11,7 +11,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from ncuroof.batch.dataset import Dataset
-from ncuroof.batch.ingest import Outcome, Task, Workers, ingest, ingest_some
+from ncuroof.batch.ingest import IngestResult, Task, Workers, ingest, ingest_some
 from ncuroof.errors import DatasetError
 from ncuroof.fleet.questions import overview
 from ncuroof.reading import Reports
@@ -113,10 +113,10 @@ def test_a_report_whose_name_is_not_utf8_is_read(tmp_path: Path) -> None:
 def test_only_the_report_that_kills_its_task_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As where a report needs more memory than any worker has: its neighbours in the task are tried again without it."""
 
-    def dying(locations: tuple[str, ...], task: Task) -> list[Outcome]:
+    def dying(locations: tuple[str, ...], task: Task) -> list[IngestResult]:
         if "bad" in locations:
             raise MemoryError("worker died")
-        return [Outcome(location, "present") for location in locations]
+        return [IngestResult(location, "present") for location in locations]
 
     monkeypatch.setattr("ncuroof.batch.ingest.ingest_some", dying)
     outcomes = ingest(

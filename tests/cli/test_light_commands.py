@@ -10,8 +10,7 @@ import pytest
 
 from ncuroof.cli import brief, report
 from ncuroof.ingest import READERS
-from ncuroof.present import FORMATS
-from ncuroof.present.brief import BRIEF_FORMATS, BUDGET_BYTES, LEAST_BUDGET_BYTES
+from ncuroof.present.brief import BUDGET_BYTES, LEAST_BUDGET_BYTES
 
 WORDS = [
     ["--help"],
@@ -34,10 +33,5 @@ def test_commands_without_a_report_do_not_import_polars(words: list[str], tmp_pa
 
 
 def test_choices_are_those_of_the_library() -> None:
-    assert tuple(FORMATS) == report.FORMATS
     assert READERS == report.READERS
-    assert (tuple(BRIEF_FORMATS), BUDGET_BYTES, LEAST_BUDGET_BYTES) == (
-        brief.BRIEF_FORMATS,
-        brief.BUDGET_BYTES,
-        brief.LEAST_BUDGET_BYTES,
-    )
+    assert (BUDGET_BYTES, LEAST_BUDGET_BYTES) == (brief.BUDGET_BYTES, brief.LEAST_BUDGET_BYTES)

@@ -418,7 +418,7 @@ main(["report", "README.md"])
 
 @pytest.mark.parametrize(
     "module",
-    ["ncuroof.cli.report", "polars.series", "polars.lazyframe", "ncuroof.tables", "ncuroof.present.output_formats"],
+    ["ncuroof.cli.report", "polars.series", "polars.lazyframe", "ncuroof.tables", "ncuroof.present.formats"],
 )
 def test_interrupting_while_a_command_is_loaded_exits_130(module: str) -> None:
     done = subprocess.run(
@@ -438,7 +438,7 @@ def test_interrupting_exits_130_and_leaves_nothing(
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    for step in ("ncuroof.reading.measure", "ncuroof.present.output_formats.document", "pathlib.Path.replace"):
+    for step in ("ncuroof.reading.measure", "ncuroof.present.documents.analysis.document", "pathlib.Path.replace"):
         with monkeypatch.context() as patch:
             patch.setattr(step, interrupted)
             assert run_main("report", small, "-o", small.with_name("out.json")) == 130

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ncuroof.collect.arguments import Selection, files_of_ranks, kernel_pattern, ncu_command, report_argument
+from ncuroof.collect.arguments import LaunchFilter, files_of_ranks, kernel_pattern, ncu_command, report_argument
 from ncuroof.collect.programs import Program
 from ncuroof.collect.request import Request, Steps, refuse_options_set_by_ncuroof
 from ncuroof.errors import ProfileRequestError
@@ -29,7 +29,7 @@ BY_NAME = ["--kernel-name-base", "mangled"]
 
 
 def command(
-    program: Program = ALONE, *, selection: Selection | None = None, log: str | None = None, **more: Any
+    program: Program = ALONE, *, selection: LaunchFilter | None = None, log: str | None = None, **more: Any
 ) -> list[str]:
     return ncu_command(request(**more), PLAN, program, load_settings(), ncu="ncu", selection=selection, log=log)
 
@@ -93,7 +93,7 @@ def test_force_overwrites() -> None:
 
 
 def test_counts_select_functions_exactly() -> None:
-    found = command(selection=Selection(("gemm", "operator()"), per_shape=True))
+    found = command(selection=LaunchFilter(("gemm", "operator()"), per_shape=True))
     assert found[found.index("--kernel-name") + 1] == r"regex:^(?!.*(?:nccl|nvshmem))(?:gemm|operator\(\))$"
     assert found[found.index("--filter-mode") + 1] == "per-launch-config"
 
@@ -109,7 +109,7 @@ def test_counts_select_functions_exactly() -> None:
     ],
 )
 def test_a_function_is_found_in_each_kind_of_name(is_mangled: bool, name: str) -> None:
-    selection = Selection(("other", "copy"), per_shape=True, by_mangled_names=is_mangled)
+    selection = LaunchFilter(("other", "copy"), per_shape=True, by_mangled_names=is_mangled)
     pattern = kernel_pattern(request(), selection, load_settings())
     assert pattern is not None
     assert re.search(pattern, name)
@@ -121,7 +121,7 @@ def test_a_function_is_found_in_each_kind_of_name(is_mangled: bool, name: str) -
 
 def test_special_characters_in_a_name_are_escaped() -> None:
     """In ncu's expressions, `\\<` would begin a word and `\\'` end the name."""
-    selection = Selection(("operator<", "'lambda'", "a.b[c]{d}|e^f$g\\h+i?"))
+    selection = LaunchFilter(("operator<", "'lambda'", "a.b[c]{d}|e^f$g\\h+i?"))
     pattern = kernel_pattern(request(with_collectives=True), selection, load_settings())
     assert pattern == r"^(?:operator<|'lambda'|a\.b\[c\]\{d\}\|e\^f\$g\\h\+i\?)$"
 
@@ -155,7 +155,7 @@ def test_the_real_ncu_filters_by_our_expressions() -> None:
         pytest.skip("NVIDIA's ncu is not installed")
 
     def functions(asked: Request, *chosen: str, base: str = "function") -> list[str]:
-        selection = Selection(chosen, by_mangled_names=base == "mangled")
+        selection = LaunchFilter(chosen, by_mangled_names=base == "mangled")
         pattern = kernel_pattern(asked, selection, load_settings())
         options = (
             "--page",
@@ -216,7 +216,7 @@ def test_an_old_ncu_is_not_given_options_that_it_lacks() -> None:
 
 
 def test_no_filter_at_all() -> None:
-    assert kernel_pattern(request(with_collectives=True), Selection(), load_settings()) is None
+    assert kernel_pattern(request(with_collectives=True), LaunchFilter(), load_settings()) is None
 
 
 def test_every_option_of_ours_that_ncu_takes_once_is_refused_among_the_users() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from ncuroof.collect.failures import refusal, why_nothing
-from ncuroof.collect.ncu_run import Outcome, run_ncu
+from ncuroof.collect.ncu_run import NcuExit, run_ncu
 from ncuroof.collect.progress import Progress
 from ncuroof.ncu.settings import known_failure, load_settings
 from tests.support.ncu import find_ncu
@@ -45,9 +45,9 @@ WARNED = (
 )
 
 
-def ended(*messages: str, status: int = 0, exit_status: int | None = None, is_connected: bool = False) -> Outcome:
+def ended(*messages: str, status: int = 0, exit_status: int | None = None, is_connected: bool = False) -> NcuExit:
     said = Progress(messages=messages, exit_status=exit_status, is_connected=is_connected)
-    return Outcome(status, said, is_interrupted=False)
+    return NcuExit(status, said, is_interrupted=False)
 
 
 @pytest.mark.parametrize("failure", [failure.id for failure in FAILURES])

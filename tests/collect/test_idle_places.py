@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ncuroof.sidecars.traces.host_ranges import innermost, outermost, without_children
-from ncuroof.sidecars.traces.idle_places import BETWEEN_RANGES, Gap, Place, before, during, half_in_gaps_of
+from ncuroof.sidecars.traces.idle_places import BETWEEN_RANGES, Gap, IdleShare, before, during, half_in_gaps_of
 from ncuroof.sidecars.traces.temporal_breakdown import Part, TemporalBreakdown, break_down_time
-from ncuroof.sidecars.traces.timeline import Activity, Call, HostRange
+from ncuroof.sidecars.traces.timeline import Activity, ApiCall, HostRange
 from ncuroof.sidecars.traces.torch_profiler import timeline_of
 from tests.collect.test_temporal_breakdown import BACKWARD, MAIN, PATTERNS, call, ran
 
@@ -17,7 +17,7 @@ from tests.collect.test_temporal_breakdown import BACKWARD, MAIN, PATTERNS, call
 def gap(
     start: float, end: float, returned: float | None, *, thread: int = MAIN, name: str = "void n::gemm<4>(int)"
 ) -> Gap:
-    launch = None if returned is None else Call("cudaLaunchKernel", returned - 1, returned, thread, 1)
+    launch = None if returned is None else ApiCall("cudaLaunchKernel", returned - 1, returned, thread, 1)
     return Gap(start, end, Activity(name, end, 1.0, 0, 1), launch)
 
 
@@ -34,16 +34,16 @@ RANGES = outermost(
 def test_a_gap_belongs_to_what_the_launching_thread_did() -> None:
     # From 30 to 60: 10 forward, 10 in no range, 10 in the optimizer; the gap of 36 ends 6 after the launch.
     assert during([gap(30, 66, 60)], RANGES) == (
-        Place("forward", pytest.approx(12)),  # type: ignore[arg-type]
-        Place("optimizer", pytest.approx(12)),  # type: ignore[arg-type]
-        Place(BETWEEN_RANGES, pytest.approx(12)),  # type: ignore[arg-type]
+        IdleShare("forward", pytest.approx(12)),  # type: ignore[arg-type]
+        IdleShare("optimizer", pytest.approx(12)),  # type: ignore[arg-type]
+        IdleShare(BETWEEN_RANGES, pytest.approx(12)),  # type: ignore[arg-type]
     )
-    assert during([gap(30, 60, 60, thread=BACKWARD)], RANGES) == (Place("backward pass", 30),)
+    assert during([gap(30, 60, 60, thread=BACKWARD)], RANGES) == (IdleShare("backward pass", 30),)
 
 
 def test_gaps_of_one_place_are_summed_the_most_first() -> None:
     found = during([gap(5, 10, 10), gap(60, 80, 80), gap(90, 95, 95)], RANGES)
-    assert found == (Place("optimizer", 25), Place("forward", 5))
+    assert found == (IdleShare("optimizer", 25), IdleShare("forward", 5))
 
 
 @pytest.mark.parametrize(
@@ -71,9 +71,9 @@ def test_half_of_the_time_is_in_gaps_of_a_length_or_longer(lengths: list[int], h
 
 def test_only_a_few_places_are_shown() -> None:
     gaps = [gap(0, length, None, name=f"k{length}") for length in (1, 100, 60, 50, 40, 30, 20)]
-    assert before(gaps) == tuple(Place(f"k{length}", length) for length in (100, 60, 50, 40, 30))
-    assert before([gap(0, 99, None), gap(0, 1, None, name="seldom")]) == (Place("gemm", 99),)
-    assert before([gap(0, 5, None, name="")]) == (Place("copy", 5),)
+    assert before(gaps) == tuple(IdleShare(f"k{length}", length) for length in (100, 60, 50, 40, 30))
+    assert before([gap(0, 99, None), gap(0, 1, None, name="seldom")]) == (IdleShare("gemm", 99),)
+    assert before([gap(0, 5, None, name="")]) == (IdleShare("copy", 5),)
 
 
 def painted(ranges: list[HostRange]) -> str:
@@ -120,8 +120,8 @@ def test_names_can_be_written() -> None:
     """JSON can name what no file in UTF-8 can hold."""
     timeline = timeline_of([operator("a\ud800", 0, 10), ran(50, 100, 1, name="k\udfff")])
     assert [each.name for each in (*timeline.ranges, *timeline.activities)] == ["a?", "k?"]
-    breakdown = TemporalBreakdown((Part("host_wait", 1.0, 1, 1.0, (Place("\ud800", 1.0),)),))
-    assert TemporalBreakdown.from_dict(breakdown.to_dict()).parts[0].during == (Place("?", 1.0),)
+    breakdown = TemporalBreakdown((Part("host_wait", 1.0, 1, 1.0, (IdleShare("\ud800", 1.0),)),))
+    assert TemporalBreakdown.from_dict(breakdown.to_dict()).parts[0].during == (IdleShare("?", 1.0),)
 
 
 def test_a_step_of_the_profiler_is_never_a_place() -> None:
@@ -155,11 +155,11 @@ def test_pytorchs_operators_and_annotations_name_the_places() -> None:
         3,
         40e3,
         (
-            Place("Optimizer.step#AdamW.step", 40e3),
-            Place("backward pass", 40e3),
-            Place("enumerate(DataLoader)", 30e3),
-            Place(BETWEEN_RANGES, 10e3),
+            IdleShare("Optimizer.step#AdamW.step", 40e3),
+            IdleShare("backward pass", 40e3),
+            IdleShare("enumerate(DataLoader)", 30e3),
+            IdleShare(BETWEEN_RANGES, 10e3),
         ),
-        (Place("gemm", 80e3), Place("add", 40e3)),
+        (IdleShare("gemm", 80e3), IdleShare("add", 40e3)),
     )
     assert TemporalBreakdown.from_dict(breakdown.to_dict()) == breakdown

@@ -19,7 +19,7 @@ import pytest
 import zstandard
 
 from ncuroof.cli.recorded import holds_kernel
-from ncuroof.collect.arguments import Selection
+from ncuroof.collect.arguments import LaunchFilter
 from ncuroof.collect.counting_run import CountingRun
 from ncuroof.collect.journal import steps_hint
 from ncuroof.collect.ncu_run import WithoutProgress, run_ncu
@@ -609,8 +609,8 @@ def test_a_short_run_is_recorded_whole_a_long_one_once_per_shape(tmp_path: Path)
     said: list[str] = []
     one = recorder(tmp_path, ("train.py",), said=said)
     assert one.counts_first
-    assert one.select(counts(("a", 100, 1.0), ("b", 100, 1.0))) == Selection(n_launches=200)
-    assert one.select(counts(("a", 100, 1.0), ("b", 101, 1.0))) == Selection(per_shape=True, n_launches=2)
+    assert one.select(counts(("a", 100, 1.0), ("b", 100, 1.0))) == LaunchFilter(n_launches=200)
+    assert one.select(counts(("a", 100, 1.0), ("b", 101, 1.0))) == LaunchFilter(per_shape=True, n_launches=2)
     assert said[1].startswith(
         "201 launches of 2 kernels and shapes, 0.0 ms of GPU time; recording one launch of each: 16 to"
     )
@@ -624,19 +624,19 @@ def test_instantiations_with_one_shape_are_told_apart_by_the_whole_name(tmp_path
     """By the function's name ncu recorded 69 launches of 88 kernels and shapes of a real step."""
     alike, apart = counts(*((name, LONG, 1.0) for name in FOUR)), counts(("a", LONG, 1.0), ("b", 1, 1.0))
     one = recorder(tmp_path, ("train.py",))
-    assert one.select(alike) == Selection(per_shape=True, n_launches=4, by_mangled_names=True)
-    assert one.select(apart) == Selection(per_shape=True, n_launches=2)
+    assert one.select(alike) == LaunchFilter(per_shape=True, n_launches=4, by_mangled_names=True)
+    assert one.select(apart) == LaunchFilter(per_shape=True, n_launches=2)
     chosen = recorder(tmp_path, ("train.py",), kernels=("^k",), per_shape=True).select(alike)
     assert (chosen.functions, chosen.n_launches) == (("k",), 3)
     covered = recorder(tmp_path, ("train.py",), cover_frac=0.3).select(alike)
     assert (covered.functions, covered.n_launches) == (("k",), 3)
     kept = recorder(tmp_path, ("train.py",), kernels=("^a",), per_shape=True).select(apart)
-    assert kept == Selection(per_shape=True, n_launches=1)  # the pattern as it is
+    assert kept == LaunchFilter(per_shape=True, n_launches=1)  # the pattern as it is
 
 
 def test_instantiations_are_chosen_by_what_their_whole_names_hold(tmp_path: Path) -> None:
     chosen = recorder(tmp_path, ("train.py",), kernels=("k<.*double",), per_shape=True)
-    assert chosen.select(counts(*((name, LONG, 1.0) for name in FOUR))) == Selection(per_shape=True, n_launches=1)
+    assert chosen.select(counts(*((name, LONG, 1.0) for name in FOUR))) == LaunchFilter(per_shape=True, n_launches=1)
     with pytest.raises(ProfilingError, match="no-kernels") as error:
         recorder(tmp_path, ("train.py",), kernels=("^k<",), per_shape=True).select(counts((FOUR[0], 1, 1.0)))
     assert "or the whole demangled name if it contains < > or ::" in str(error.value.hint)
@@ -670,7 +670,7 @@ def test_names_that_the_profiler_left_mangled_are_chosen_by_their_functions(tmp_
     counted = counts((gemm, 300, 90.0), ("relu", 1, 10.0))
     assert recorder(tmp_path, ("train.py",), cover_frac=0.9).select(counted).functions == ("device_kernel",)
     chosen = recorder(tmp_path, ("train.py",), kernels=("^device_kernel$",), per_shape=True).select(counted)
-    assert chosen == Selection(per_shape=True, n_launches=1)
+    assert chosen == LaunchFilter(per_shape=True, n_launches=1)
     with pytest.raises(ProfilingError) as error:
         recorder(tmp_path, ("train.py",), kernels=("nomatch",), per_shape=True).select(counts(("x" * 2000, 1, 1.0)))
     assert str(error.value.hint).endswith(f"the function that takes longest is {'x' * 80}")
@@ -746,9 +746,9 @@ def test_covering_a_short_run_counts_every_launch(tmp_path: Path) -> None:
     """Of 76 µs 40 % are 30.4: 150 launches of A take 45 µs together, the two of B 31 µs. Once each, A is one launch."""
     both = tuple(KernelCount("B", (grid, 1, 1), (32, 1, 1), 1, ns) for grid, ns in ((1, 25e3), (2, 6e3)))
     short = Counts((KernelCount("A", (1, 1, 1), (32, 1, 1), 150, 45e3), *both))
-    assert recorder(tmp_path, ("t.py",), cover_frac=0.4).select(short) == Selection(("B",), n_launches=2)
+    assert recorder(tmp_path, ("t.py",), cover_frac=0.4).select(short) == LaunchFilter(("B",), n_launches=2)
     chosen = recorder(tmp_path, ("t.py",), cover_frac=0.4, per_shape=True).select(short)
-    assert chosen == Selection(("A",), per_shape=True, n_launches=1)
+    assert chosen == LaunchFilter(("A",), per_shape=True, n_launches=1)
     # A run of more than 200 launches is recorded once each, whether those that cover the share are many or few.
     long = Counts((*short.kernels, KernelCount("C", (1, 1, 1), (32, 1, 1), 50, 1e3)))
     assert recorder(tmp_path, ("t.py",), cover_frac=0.4).select(long) == chosen
@@ -774,7 +774,7 @@ def test_covering_records_every_shape_of_a_function(tmp_path: Path) -> None:
     shapes = [KernelCount("gemm", (grid, 1, 1), (32, 1, 1), 150, ns) for grid, ns in ((1, 9e9), (2, 3e9))]
     said: list[str] = []
     one = recorder(tmp_path, ("t.py",), cover_frac=0.7, said=said)
-    assert one.select(Counts((*shapes, KernelCount("relu", (1, 1, 1), (32, 1, 1), 1, 1e6)))) == Selection(
+    assert one.select(Counts((*shapes, KernelCount("relu", (1, 1, 1), (32, 1, 1), 1, 1e6)))) == LaunchFilter(
         ("gemm",), True, 2
     )
     # 8 passes: 8 × (60 + 20) ms, and 16 × 30 ms.
@@ -981,7 +981,7 @@ def test_a_trace_takes_the_place_of_the_counting_run(tmp_path: Path, monkeypatch
     one = recorder(tmp_path, trace=traced(tmp_path, gemm=97, relu=3), cover_frac=0.95, said=said)
     found = one.record()
     # 97 of 100 launches are enough, once: the trace may be of a few steps of many.
-    assert one.select(one.traced()) == Selection(("gemm",), per_shape=True, n_launches=1)
+    assert one.select(one.traced()) == LaunchFilter(("gemm",), per_shape=True, n_launches=1)
     assert said[0].startswith(
         "100 launches of 2 kernels and shapes, 1.0 ms of GPU time; recording 1 of these 2, one launch each"
     )
@@ -991,7 +991,7 @@ def test_a_trace_takes_the_place_of_the_counting_run(tmp_path: Path, monkeypatch
 def test_steps_are_recorded_as_the_trace_counts_them(tmp_path: Path) -> None:
     one = recorder(tmp_path, ("train.py",), trace=traced(tmp_path, gemm=5), steps=Steps(4, 4))
     assert not one.counts_first
-    assert one.select(one.traced()) == Selection(n_launches=5)
+    assert one.select(one.traced()) == LaunchFilter(n_launches=5)
     every = recorder(tmp_path, trace=traced(tmp_path, gemm=5), per_shape=False)
     assert not every.select(every.traced()).per_shape
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from ncuroof.errors import CountsError
 from ncuroof.ncu.settings import load_settings
-from ncuroof.sidecars.traces.idle_places import Place
+from ncuroof.sidecars.traces.idle_places import IdleShare
 from ncuroof.sidecars.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown, break_down_time
 from ncuroof.sidecars.traces.torch_profiler import timeline_of
 
@@ -87,7 +87,7 @@ def test_the_time_of_steps_begins_before_the_first_launch() -> None:
     assert found == TemporalBreakdown(
         (
             Part("computation", 55e3),
-            Part("kernel_wait", 5e3, 1, 5e3, (), (Place("gemm", 5e3),)),
+            Part("kernel_wait", 5e3, 1, 5e3, (), (IdleShare("gemm", 5e3),)),
             Part("first_launch", 10e3, 1),
         ),
         steps,

@@ -6,7 +6,7 @@ import pytest
 import ncuroof
 from ncuroof.analysis import Analysis
 from ncuroof.diagnosis import rank_actions, summarise, unit_weights
-from ncuroof.present.output_formats import render
+from ncuroof.present import render
 from ncuroof.reading import Reports
 from ncuroof.tables import FINDINGS, WEIGHTS
 from tests.support.raw import raw_report

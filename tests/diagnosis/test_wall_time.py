@@ -9,7 +9,7 @@ import pytest
 from ncuroof.diagnosis.wall_time import wall_time
 from ncuroof.reading import Reports
 from ncuroof.sidecars.counts import Counts
-from ncuroof.sidecars.traces.idle_places import Place
+from ncuroof.sidecars.traces.idle_places import IdleShare
 from ncuroof.sidecars.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from tests.diagnosis.test_weights import COUNTS, LAUNCHES, NAMES
 from tests.support.raw import raw_report
@@ -108,7 +108,7 @@ def test_counts_without_times_leave_the_whole_run_to_the_kernels() -> None:
 def test_advice_is_for_the_place_where_most_of_it_is(
     part: str, place: tuple[str, float] | None, profiler: str, advice: str
 ) -> None:
-    during = () if place is None else (Place(*place),)
+    during = () if place is None else (IdleShare(*place),)
     breakdown = TemporalBreakdown((Part("computation", 50e3), Part(part, 50e3, 6, 9e3, during)), STEPS)
     time = wall_time(0, breakdown, profiler=profiler)
     assert time is not None
@@ -125,7 +125,7 @@ def test_advice_is_for_the_place_where_most_of_it_is(
     ],
 )
 def test_long_gaps_are_no_matter_of_launches(half_ns: float | None, place: str | None, advice: str) -> None:
-    during = () if place is None else (Place(place, 900e3),)
+    during = () if place is None else (IdleShare(place, 900e3),)
     breakdown = TemporalBreakdown((Part("computation", 1e6), Part("host_wait", 1e6, 9, half_ns, during)), STEPS)
     time = wall_time(0, breakdown, profiler="torch.profiler")
     assert time is not None
@@ -153,7 +153,8 @@ def test_long_gaps_of_a_whole_run_may_be_its_start(half_ns: float, profiler: str
 
 def test_places_are_those_of_a_step() -> None:
     breakdown = TemporalBreakdown(
-        (Part("computation", 150e3), Part("host_wait", 50e3, 6, 9e3, (Place("a", 30e3),), (Place("b", 50e3),))), STEPS
+        (Part("computation", 150e3), Part("host_wait", 50e3, 6, 9e3, (IdleShare("a", 30e3),), (IdleShare("b", 50e3),))),
+        STEPS,
     )
     time = wall_time(0, breakdown, profiler="torch.profiler")
     assert time is not None

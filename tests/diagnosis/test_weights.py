@@ -10,7 +10,7 @@ import pytest
 from ncuroof.analysis import Analysis
 from ncuroof.diagnosis.wall_time import WallTime
 from ncuroof.diagnosis.weights import NotRecorded, UnprofiledLaunches, Weighting
-from ncuroof.present.output_formats import render
+from ncuroof.present import render
 from ncuroof.reading import Reports
 from ncuroof.sidecars.counts import Counts, KernelCount
 from ncuroof.sidecars.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown

@@ -20,7 +20,7 @@ from typing import Any
 
 from ncuroof.errors import NcuroofError
 from ncuroof.present.documents.json_text import json_text
-from ncuroof.present.texts.terminal import View, to_text
+from ncuroof.present.texts.terminal import TerminalOptions, to_text
 from ncuroof.reading import read
 from tests.fuzz.damage import flipped, restructured
 from tests.support import demo
@@ -66,7 +66,7 @@ def ended(path: Path) -> str:
         found = read(path)
         analysis = found.analyse()
         document = json.loads(json_text(analysis.to_dict()), parse_constant=_refuse)
-        to_text(analysis, View(is_verbose=True)).encode()
+        to_text(analysis, TerminalOptions(is_verbose=True)).encode()
     except NcuroofError as error:
         return type(error).__name__
     for name, value in _numbers(document):

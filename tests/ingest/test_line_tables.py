@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ncuroof.ingest.code.elf import Image
-from ncuroof.ingest.code.line_tables import LineTables, Place
+from ncuroof.ingest.code.line_tables import LineTables, SourceLocation
 from ncuroof.ingest.wire import WireError
 from tests.support.elf_image import elf_with
 from tests.support.lined import COMPILED, SCALE
@@ -64,13 +64,13 @@ def test_each_opcode_moves_address_and_line() -> None:
     places = tables_of(program).of(FUNCTION, 0)
     found = {at: places.place(at) for at in (0, 8, 0x10, 0x20, 0x30, 0x40, 0x140, 0x150)}
     assert found == {
-        0: Place("a.cu", 8),
-        8: Place("a.cu", 8),
-        0x10: Place("a.cu", 11),
-        0x20: Place("a.cu", 11),
-        0x30: Place("b.h", 5),
-        0x40: Place("a.cu", 6),
-        0x140: Place("a.cu", 6),
+        0: SourceLocation("a.cu", 8),
+        8: SourceLocation("a.cu", 8),
+        0x10: SourceLocation("a.cu", 11),
+        0x20: SourceLocation("a.cu", 11),
+        0x30: SourceLocation("b.h", 5),
+        0x40: SourceLocation("a.cu", 6),
+        0x140: SourceLocation("a.cu", 6),
         0x150: None,  # the end of the function
     }
 
@@ -87,10 +87,10 @@ def test_an_inlined_line_names_the_calls_from_the_innermost_out() -> None:
     )
     table = tables_of(program).of(FUNCTION, 0)
     assert [table.place(at) for at in (0, 0x10, 0x20, 0x30)] == [
-        Place("a.cu", 10),
-        Place("b.h", 6, (("a.cu", 10),)),
-        Place("b.h", 3, (("b.h", 6), ("a.cu", 10))),
-        Place("b.h", 3),
+        SourceLocation("a.cu", 10),
+        SourceLocation("b.h", 6, (("a.cu", 10),)),
+        SourceLocation("b.h", 3, (("b.h", 6), ("a.cu", 10))),
+        SourceLocation("b.h", 3),
     ]
 
 
@@ -102,7 +102,7 @@ def test_a_line_that_no_file_has_is_not_known() -> None:
 def test_calls_in_a_circle_end() -> None:
     program = SET_ADDRESS + b"\0\3\x90\1\0\1\2\1" + END
     place = tables_of(program).of(FUNCTION, 0).place(0)
-    assert place == Place("a.cu", 1, (("a.cu", 1),) * 31)
+    assert place == SourceLocation("a.cu", 1, (("a.cu", 1),) * 31)
 
 
 def test_files_of_julias_own_packages_are_named_with_them() -> None:
@@ -134,21 +134,21 @@ def test_lines_of_compiled_code() -> None:
     found = {at: scale.place(at) for at in (0, 0x10, 0x60, 0x70, 0xA0, 0xB0, 0xC0, 0xE0, 0x170, 0x180)}
     inner, call = ("inlined.h", 8), ("inlined.cu", 4)
     assert found == {
-        0: Place("inlined.cu", 3),
-        0x10: Place("inlined.cu", 4),
-        0x60: Place("inlined.cu", 4),
-        0x70: Place("inlined.h", 4, (inner, call)),
-        0xA0: Place("inlined.h", 4, (inner, call)),
-        0xB0: Place("inlined.h", 9, (call,)),
-        0xC0: Place("inlined.cu", 4),
-        0xE0: Place("inlined.cu", 5),
-        0x170: Place("inlined.cu", 5),
+        0: SourceLocation("inlined.cu", 3),
+        0x10: SourceLocation("inlined.cu", 4),
+        0x60: SourceLocation("inlined.cu", 4),
+        0x70: SourceLocation("inlined.h", 4, (inner, call)),
+        0xA0: SourceLocation("inlined.h", 4, (inner, call)),
+        0xB0: SourceLocation("inlined.h", 9, (call,)),
+        0xC0: SourceLocation("inlined.cu", 4),
+        0xE0: SourceLocation("inlined.cu", 5),
+        0x170: SourceLocation("inlined.cu", 5),
         0x180: None,
     }
     assert [divide.place(at) for at in (0xC0, 0xD0, 0x870)] == [
-        Place("inlined.cu", 13),
-        Place("inlined.cu", 8),  # `slow` is called, not inlined, and lies in the same section
-        Place("inlined.cu", 8),
+        SourceLocation("inlined.cu", 13),
+        SourceLocation("inlined.cu", 8),  # `slow` is called, not inlined, and lies in the same section
+        SourceLocation("inlined.cu", 8),
     ]
     assert tables.of(b"_Z9somethingv", 0).place(0) is None
 
@@ -178,7 +178,7 @@ def test_whatever_is_cut_or_flipped_is_malformed_or_gives_no_more_lines(damage: 
             table = LineTables(Image(code)).of(FUNCTION, 0)
         except WireError:
             continue
-        assert {type(table.place(at)) for at in range(0, 0x200, 16)} <= {Place, type(None)}
+        assert {type(table.place(at)) for at in range(0, 0x200, 16)} <= {SourceLocation, type(None)}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ncuroof.errors import ProfileError
-from ncuroof.metrics.formula import Comparison, parse, parse_condition, sum_of, sum_of_known
+from ncuroof.metrics.formula import Comparator, parse, parse_condition, sum_of, sum_of_known
 
 FRAME = pl.DataFrame({"a__x.sum": [6.0, None, 0.0], "b__y": [3.0, 3.0, 0.0], "time": [2.0, 2.0, 2.0]})
 
@@ -152,16 +152,16 @@ def test_what_a_condition_lacks_is_named(text: str, found: str) -> None:
 @pytest.mark.parametrize(
     ("text", "read"),
     [
-        ("occupancy.waves >= 1", ("occupancy.waves", Comparison(">=", None), 1.0)),
-        ("utilisation.known_lead <= -0.1", ("utilisation.known_lead", Comparison("<=", None), -0.1)),
-        ("duration_ns<2e4 or unknown", ("duration_ns", Comparison("<", True), 2e4)),
-        ("duration_ns > 0 and known", ("duration_ns", Comparison(">", False), 0.0)),
-        ("duration_ns is unknown", ("duration_ns", Comparison(None, True), None)),
-        ("duration_ns is known", ("duration_ns", Comparison(None, False), None)),
+        ("occupancy.waves >= 1", ("occupancy.waves", Comparator(">=", None), 1.0)),
+        ("utilisation.known_lead <= -0.1", ("utilisation.known_lead", Comparator("<=", None), -0.1)),
+        ("duration_ns<2e4 or unknown", ("duration_ns", Comparator("<", True), 2e4)),
+        ("duration_ns > 0 and known", ("duration_ns", Comparator(">", False), 0.0)),
+        ("duration_ns is unknown", ("duration_ns", Comparator(None, True), None)),
+        ("duration_ns is known", ("duration_ns", Comparator(None, False), None)),
     ],
 )
 def test_a_condition_of_the_rules_compares_one_name_with_one_number(
-    text: str, read: tuple[str, Comparison, float | None]
+    text: str, read: tuple[str, Comparator, float | None]
 ) -> None:
     assert parse_condition(text) == read
 

@@ -9,7 +9,7 @@ import pytest
 from ncuroof import model
 from ncuroof.errors import ModelError, UnknownNameError
 from ncuroof.model.catalogue import Model
-from ncuroof.model.study import Request, Study, sizes_of, study
+from ncuroof.model.study import Study, StudyRequest, sizes_of, study
 
 H100, A100 = model.machine_by_name("h100-sxm"), model.machine_by_name("a100-sxm-80gb")
 
@@ -73,7 +73,7 @@ def test_an_unknown_operation_has_near_names() -> None:
 
 def _study(name: str, sizes: dict[str, tuple[int, ...]], **rest: object) -> Study:
     given = {"options": {}, "dtypes": ("bf16",), "machines": (H100,), **rest}
-    return study(Request(model=model.model_by_name(name), sizes=sizes, **given))  # type: ignore[arg-type]
+    return study(StudyRequest(model=model.model_by_name(name), sizes=sizes, **given))  # type: ignore[arg-type]
 
 
 def test_rows_are_all_combinations_machines_fastest() -> None:

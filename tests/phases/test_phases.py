@@ -7,7 +7,7 @@ from itertools import accumulate
 import pytest
 
 from ncuroof.phases.phases import Phase, find_phases
-from ncuroof.phases.timelines import Timeline, timeline
+from ncuroof.phases.timelines import KernelTimeline, timeline
 from tests.support.sampled import ACTIVE, COUNTER_BY_UNIT, CYCLES_PER_NS, Part, Sampling, duration_ns, mean_use, series
 
 LOAD, COMPUTE = {"dram": 0.85, "l1": 0.3, "issue": 0.1}, {"tensor": 0.9, "l1": 0.5, "issue": 0.3}
@@ -15,7 +15,7 @@ REALISTIC = Sampling(noise=0.03)
 CLOCK_HZ = CYCLES_PER_NS * 1e9
 
 
-def _timeline(*parts: Part, sampling: Sampling = REALISTIC) -> Timeline:
+def _timeline(*parts: Part, sampling: Sampling = REALISTIC) -> KernelTimeline:
     return timeline(series(parts, sampling), duration_ns(parts, sampling), CLOCK_HZ)
 
 

@@ -10,7 +10,7 @@ from rich.cells import cell_len
 import ncuroof
 from ncuroof.present.sentences.breakdowns import NO_RANGE, by_family, by_outer_range, differing, extremes
 from ncuroof.present.texts.markdown import to_markdown
-from ncuroof.present.texts.terminal import View, to_text
+from ncuroof.present.texts.terminal import TerminalOptions, to_text
 from tests.support.report_writer import METRICS_BY_CHIP, Kernel, Session, write_report
 
 
@@ -76,7 +76,7 @@ def test_a_spread_of_less_than_a_twentieth_is_not_worth_a_word() -> None:
 
 def test_the_terminal_divides_the_time_in_four_lines_at_most(tmp_path: Path) -> None:
     launches = [(f"kernel_{n}", (f"漢字 range {n} " + "x" * 90,), 1000.0 * (n + 1)) for n in range(6)]
-    text = to_text(run(tmp_path, *launches, ("ampere_sgemm_128x64_nn", (), 9000.0)), View(is_verbose=True))
+    text = to_text(run(tmp_path, *launches, ("ampere_sgemm_128x64_nn", (), 9000.0)), TerminalOptions(is_verbose=True))
     lines = text.splitlines()
     (first,) = (number for number, line in enumerate(lines) if line.startswith("code "))
     assert "own code" in lines[first]
@@ -89,13 +89,13 @@ def test_the_terminal_divides_the_time_in_four_lines_at_most(tmp_path: Path) -> 
 
 
 def test_the_terminal_says_nothing_of_one_family_and_no_range(tmp_path: Path) -> None:
-    lines = to_text(run(tmp_path, ("a", (), 1000.0), ("b", (), 2000.0)), View(is_verbose=True)).splitlines()
+    lines = to_text(run(tmp_path, ("a", (), 1000.0), ("b", (), 2000.0)), TerminalOptions(is_verbose=True)).splitlines()
     assert not any(line.startswith(("code", "NVTX")) for line in lines)
 
 
 def test_a_group_says_how_much_its_launches_differ(tmp_path: Path) -> None:
     analysis = run(tmp_path, ("a", (), 1000.0), ("a", (), 3000.0))
-    assert "a ×2 ±50.0 %" in to_text(analysis, View(is_verbose=True))
+    assert "a ×2 ±50.0 %" in to_text(analysis, TerminalOptions(is_verbose=True))
     assert r"| 2, 1.00 µs to 3.00 µs each \(±50.0 %\) |" in to_markdown(analysis)
 
 

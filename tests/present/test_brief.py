@@ -17,9 +17,10 @@ from ncuroof.analysis import Analysis
 from ncuroof.diagnosis import load_rules
 from ncuroof.errors import SelectionError, UnknownNameError
 from ncuroof.formatting import first_clause
-from ncuroof.present.brief import BRIEF_FORMATS, LEAST_BUDGET_BYTES, brief_text
+from ncuroof.present.brief import LEAST_BUDGET_BYTES, brief_text
 from ncuroof.present.brief.evidence import parsed, quantity_of
 from ncuroof.present.explanations.explain import explain
+from ncuroof.present.formats import WRITERS
 from ncuroof.reading import Reports
 from ncuroof.resources import folder
 from tests.cli.running import run_main
@@ -95,7 +96,7 @@ def check(analysis: Analysis) -> None:
     """Assert what holds of the briefs of every report."""
     document = analysis.to_dict()
     first = document["groups"][:1]
-    for form in BRIEF_FORMATS:
+    for form in WRITERS["brief"]:
         for kernel in (None, *(str(group["id"]) for group in first)):
             for budget in BUDGETS:
                 text = brief_text(analysis, form, budget=budget, kernel=kernel)
@@ -290,7 +291,7 @@ def test_no_name_exceeds_the_budget_or_leaves_its_field(
 ) -> None:
     analysis = _of_names(tmp_path, name.encode("utf-8", "surrogatepass").decode("utf-8", "replace"))
     plain = _packet(_of_names(tmp_path, "plain"))
-    for form in BRIEF_FORMATS:
+    for form in WRITERS["brief"]:
         written = brief_text(analysis, form, budget=budget, kernel=kernel)
         assert len(written.encode()) <= budget
         assert not [c for c in written if ord(c) in _BIDI or (unicodedata.category(c) == "Cc" and c != "\n")]

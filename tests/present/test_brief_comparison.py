@@ -11,7 +11,7 @@ import pytest
 import ncuroof
 from ncuroof.comparison import judge, parse_gate
 from ncuroof.present.brief import LEAST_BUDGET_BYTES
-from ncuroof.present.brief.comparison import comparison_brief
+from ncuroof.present.brief.changes import comparison_brief
 from ncuroof.present.documents.comparison import comparison_document
 from tests.cli.running import run_main
 from tests.present.test_brief import HOSTILE

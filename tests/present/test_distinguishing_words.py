@@ -12,7 +12,7 @@ from ncuroof.formatting import compact_extent
 from ncuroof.present.sentences.report_names import distinguishing_words
 from ncuroof.present.texts.markdown import to_markdown
 from ncuroof.present.texts.run_summary import run_summary
-from ncuroof.present.texts.terminal import View, to_text
+from ncuroof.present.texts.terminal import TerminalOptions, to_text
 from tests.support.report_writer import METRICS_BY_CHIP, Kernel, write_report
 
 METRICS = {**METRICS_BY_CHIP["GA100"], "gpu__time_duration.sum": 4096.0}
@@ -84,7 +84,7 @@ def test_rows_of_one_kernel_show_their_blocks_within_80_columns(tmp_path: Path) 
     path.write_bytes(write_report(kernels * 2))
     analysis = ncuroof.read(path).analyse()
     assert {line.differs_in for line in run_summary(analysis).kernels} == {("block 32×32",), ("block 32×16",)}
-    rows = [line for line in to_text(analysis, View(is_verbose=True)).splitlines() if "transpos" in line]
+    rows = [line for line in to_text(analysis, TerminalOptions(is_verbose=True)).splitlines() if "transpos" in line]
     # 28 cells for the name, of which " · block 32×32 ×2" takes 17
     assert sorted(row[5:33].rstrip() for row in rows) == [
         "transposeM… · block 32×16 ×2",

@@ -6,6 +6,7 @@ from ncuroof.diagnosis import load_rules
 from ncuroof.present.charts import figures
 from ncuroof.present.charts.views import FLOP, INSTRUCTION
 from ncuroof.present.page.data import page_index
+from ncuroof.present.view import RunView
 from tests.present.documents import (
     CEILINGS,
     INSTRUCTION_CEILINGS,
@@ -209,7 +210,7 @@ def test_a_kernel_without_a_dot_on_the_instruction_roofline_says_why():
 
 
 def opens_first(*kernels):
-    return page_index(document(*kernels), load_rules())["charts"][0]["opens"]
+    return page_index(RunView(document(*kernels)), load_rules())["charts"][0]["opens"]
 
 
 def test_the_instruction_roofline_opens_first_where_no_kernel_has_flop():
@@ -220,7 +221,7 @@ def test_the_instruction_roofline_opens_first_where_no_kernel_has_flop():
 
 def test_the_payload_has_a_chart_for_every_device():
     two = document(kernel(), kernel(id=1, device=1))
-    charts = page_index(two, load_rules())["charts"]
+    charts = page_index(RunView(two), load_rules())["charts"]
     assert [(chart["device"], len(chart["views"]["flop"]["roofs"])) for chart in charts] == [(0, 5), (1, 0)]
 
 

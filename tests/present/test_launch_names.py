@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ncuroof.present.page.launch_rows import launch_names
 from ncuroof.present.page.render import render_page
+from ncuroof.present.view import launch_names
 from tests.present.documents import document, kernel
 
 AGENT = "void thrust::_kernel_agent<thrust::ReduceAgent<{}>>(int)"

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import threading
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import polars as pl
@@ -18,7 +19,8 @@ import pytest
 import ncuroof
 from ncuroof.analysis import Analysis
 from ncuroof.errors import OutputError, OutputFormatError
-from ncuroof.present import FORMATS, format_of, render, write
+from ncuroof.present import WRITERS, format_of, render, write
+from ncuroof.present.formats import FORMATS
 from ncuroof.present.output import write_whole
 from tests.support import demo
 from tests.support.report_writer import METRICS_BY_CHIP, Kernel, write_report
@@ -71,7 +73,7 @@ def test_force_replaces_any_file(tmp_path: Path, name: str) -> None:
     assert path.read_bytes() == b"ours"
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", WRITERS["analysis"])
 def test_our_own_earlier_output_is_replaced(tmp_path: Path, analysis: Analysis, form: str) -> None:
     path = tmp_path / "out"
     write(analysis, path, form)
@@ -281,13 +283,20 @@ def test_json_is_the_document(analysis: Analysis) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", WRITERS["analysis"])
 def test_the_same_report_gives_the_same_bytes(analysis: Analysis, form: str) -> None:
     again = ncuroof.read(demo.REPORT).analyse()
     assert render(analysis, form) == render(again, form) != b""
 
 
-@pytest.mark.parametrize("form", FORMATS)
+def test_every_writer_is_there_and_every_format_is_known() -> None:
+    for kind, writers in WRITERS.items():
+        for form, write_it in writers.items():
+            assert form in FORMATS, kind
+            assert callable(getattr(import_module(write_it.module), write_it.function)), (kind, form)
+
+
+@pytest.mark.parametrize("form", WRITERS["analysis"])
 def test_every_format_takes_hostile_names(tmp_path: Path, form: str) -> None:
     names = [
         "",

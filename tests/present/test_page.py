@@ -16,9 +16,9 @@ from ncuroof.present.page import context as page_context
 from ncuroof.present.page import methods
 from ncuroof.present.page import render as page
 from ncuroof.present.page.kernel_detail import plain_message
-from ncuroof.present.page.launch_rows import launch_rows, most_recoverable_first
 from ncuroof.present.page.render import render_page
 from ncuroof.present.sentences.collect_options import collect_options
+from ncuroof.present.view import RunView, launch_rows, most_recoverable_first
 from ncuroof.resources import folder
 from tests.present.documents import (
     EMPTY_DOCUMENTS,
@@ -136,9 +136,9 @@ def test_the_template_uses_what_the_context_explains_and_nothing_else():
         page_context.SourceFacts,
         page_context.VerdictShare,
         page_context.KernelRow,
-        page_context.Outlook,
+        page_context.LargestSavings,
         methods.Methods,
-        page_changes.Changes,
+        page_changes.RunChanges,
         page_changes.ChangeLine,
         page.Assets,
     ],
@@ -162,7 +162,7 @@ def test_kernels_come_by_recoverable_time_then_by_duration_with_the_unknown_last
 
 def test_the_first_screen_names_the_kernels_with_the_most_recoverable_time():
     kernels = [kernel(id=number, recoverable_ns=float(number)) for number in range(5)]
-    context = page_context.page_context(document(*kernels), load_rules())
+    context = page_context.page_context(RunView(document(*kernels)), load_rules())
     assert [row.id for row in context.top_kernels] == [4, 3, 2]
     assert {row.where for row in context.top_kernels} == {
         "a.cu:7, called at b.cu:9 (70.0 %, waits for :5, called at b.cu:8) of the samples"
@@ -170,18 +170,18 @@ def test_the_first_screen_names_the_kernels_with_the_most_recoverable_time():
 
 
 def test_a_sum_that_nobody_knows_is_not_zero():
-    context = page_context.page_context(document(unknown_kernel()), load_rules())
+    context = page_context.page_context(RunView(document(unknown_kernel())), load_rules())
     assert dict(context.totals)["GPU time"] == "—"
     assert dict(context.totals)["above the roofline"] == "—"
 
 
 def test_shares_of_time_are_parts_of_the_bar():
-    # 300 µs and 100 µs: three quarters and one quarter of 1 000 thousandths.
+    # 300 µs and 100 µs: three quarters and one quarter.
     kernels = [kernel(duration_ns=300_000.0), kernel(id=1, duration_ns=100_000.0, verdict="compute")]
-    shares = page_context.page_context(document(*kernels), load_rules()).verdict_shares
-    assert [(part.offset, part.width, part.share) for part in shares] == [
-        ("0.0", "750.0", "75.0 %"),
-        ("750.0", "250.0", "25.0 %"),
+    shares = page_context.page_context(RunView(document(*kernels)), load_rules()).verdict_shares
+    assert [(part.before_frac, part.share_frac, part.share) for part in shares] == [
+        (0.0, 0.75, "75.0 %"),
+        (0.75, 0.25, "25.0 %"),
     ]
 
 

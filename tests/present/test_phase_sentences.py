@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ncuroof.present.page.phase_strip import phase_block
+from ncuroof.present.page.kernel_detail import phase_block
 from ncuroof.present.page.text_table import Texts
 from ncuroof.present.sentences.phases import limits_sentence, strip
 from ncuroof.present.texts.one_kernel import card

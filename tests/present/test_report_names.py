@@ -11,7 +11,7 @@ from ncuroof.metrics.names import differences
 from ncuroof.present.sentences.report_names import with_folders
 from ncuroof.present.texts.markdown import to_markdown
 from ncuroof.present.texts.run_summary import run_summary
-from ncuroof.present.texts.terminal import View, to_text
+from ncuroof.present.texts.terminal import TerminalOptions, to_text
 from tests.support.report_writer import METRICS_BY_CHIP, Device, Kernel, Session, write_report
 
 METRICS = {**METRICS_BY_CHIP["GA100"], "gpu__time_duration.sum": 4096.0}
@@ -74,7 +74,7 @@ def test_reports_and_kernels_of_one_name_on_two_gpus(tmp_path: Path) -> None:
     labels = {(line.gpu, line.differs_in) for line in summary.kernels}
     assert labels == {(gpu, (word,)) for gpu in ("GPU 0", "GPU 1") for word in ("Narrow", "Wide")}
     assert "| copy · Wide · GPU 1 | 1 |" in to_markdown(analysis)
-    assert " copy · Wide · GPU 1 " in to_text(analysis, View(is_verbose=True))
+    assert " copy · Wide · GPU 1 " in to_text(analysis, TerminalOptions(is_verbose=True))
 
 
 def test_one_gpu_and_one_report_need_no_more_words(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_in_little_room_the_last_words_are_kept(tmp_path: Path) -> None:
     path.write_bytes(
         write_report([Kernel("agents", METRICS, demangled=name) for name in (*names, "void agents<ns::Drain>(int)")])
     )
-    text = to_text(ncuroof.read(path).analyse(), View(is_verbose=True))
+    text = to_text(ncuroof.read(path).analyse(), TerminalOptions(is_verbose=True))
     assert {line.split()[3] for line in text.splitlines() if " agents · " in line} == {
         "arg_min_f",
         "arg_max_f",

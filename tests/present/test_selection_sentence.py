@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import ncuroof
-from ncuroof.present.output_formats import render
+from ncuroof.present import render
 from ncuroof.present.sentences.actions import gpu_time, is_whole, whole
 from ncuroof.present.sentences.remarks import selection_sentence
 from tests.support import demo

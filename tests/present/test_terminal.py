@@ -18,11 +18,11 @@ from rich.cells import cell_len
 import ncuroof
 from ncuroof import formatting
 from ncuroof.analysis import Analysis
-from ncuroof.present.output_formats import render
+from ncuroof.present import render
 from ncuroof.present.page.render import render_page
 from ncuroof.present.texts.answer import answer
 from ncuroof.present.texts.run_summary import run_summary
-from ncuroof.present.texts.terminal import View, print_summary, to_text
+from ncuroof.present.texts.terminal import TerminalOptions, print_summary, to_text
 from ncuroof.reading import Reports
 from ncuroof.sidecars.counts import Counts, KernelCount
 from tests.support import demo
@@ -33,7 +33,7 @@ from tests.support.report_writer import METRICS_BY_CHIP, Device, Kernel, Session
 
 ROOT = Path(__file__).resolve().parents[2]
 METRICS = {**METRICS_BY_CHIP["GA100"], "gpu__time_duration.sum": 4096.0}
-VERBOSE = View(is_verbose=True)
+VERBOSE = TerminalOptions(is_verbose=True)
 FIXTURES = sorted([*ROOT.glob("fixtures/**/*.ncu-rep"), *ROOT.glob("fixtures/**/*.ncu-repz")])
 HOSTILE = {
     "template": "void at::native::" + "vectorized_elementwise_kernel<4, " * 300 + ">" * 300,
@@ -74,7 +74,7 @@ def _summary(
     *kernels: Kernel,
     session: Session | None = None,
     file: str = "run.ncu-rep",
-    view: View | None = None,
+    view: TerminalOptions | None = None,
 ) -> str:
     path = tmp_path / file
     path.write_bytes(write_report(kernels, session or Session()))
@@ -110,7 +110,7 @@ def test_hostile_kernel_names_fit_and_do_not_act(tmp_path: Path, name: str) -> N
     text = _summary(tmp_path, Kernel(name, METRICS, demangled=name), known, known, known)
     _assert_fits(text)
     assert "4 launches" in " ".join(text.split())
-    for view in (VERBOSE, View(is_table=True)):
+    for view in (VERBOSE, TerminalOptions(is_table=True)):
         _assert_fits(_summary(tmp_path, Kernel(name, METRICS, demangled=name), known, known, known, view=view))
 
 
@@ -130,7 +130,7 @@ def test_hostile_file_names_fit_and_do_not_act(tmp_path: Path, file: str) -> Non
 @pytest.mark.long
 def test_the_number_of_launches_is_not_what_gets_cut(tmp_path: Path) -> None:
     for name in (HOSTILE["wide"], HOSTILE["one word"]):
-        text = _summary(tmp_path, *([Kernel(name, METRICS)] * 7), view=View(is_table=True))
+        text = _summary(tmp_path, *([Kernel(name, METRICS)] * 7), view=TerminalOptions(is_table=True))
         (line,) = (line for line in text.splitlines() if "… ×7 " in line)
         assert cell_len(line) <= 80
 
@@ -142,9 +142,9 @@ def test_hundreds_of_kernels_stay_a_summary(tmp_path: Path) -> None:
     assert "300 launches take" in text
     assert len(text.splitlines()) <= MOST_LINES
     assert "290 of 300 kernels not shown: --kernels all" in _summary(
-        tmp_path, *kernels, view=View(is_table=True, n_kernels=10)
+        tmp_path, *kernels, view=TerminalOptions(is_table=True, n_kernels=10)
     )
-    assert "not shown" not in _summary(tmp_path, *kernels, view=View(is_table=True))
+    assert "not shown" not in _summary(tmp_path, *kernels, view=TerminalOptions(is_table=True))
 
 
 def test_the_options_that_would_tell_why_are_not_cut(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_what_several_kernels_would_ask_for_is_asked_for_once(tmp_path: Path) ->
     kernels = [
         Kernel(f"kernel_{i}", {"gpu__time_duration.sum": 1e6}, grid=(4096, 1, 1), block=(256, 1, 1)) for i in range(3)
     ]
-    text = _summary(tmp_path, *kernels, view=View(is_table=True))
+    text = _summary(tmp_path, *kernels, view=TerminalOptions(is_table=True))
     _assert_fits(text)
     assert "→ For 3 kernels without advice: to know why, collect --section SpeedOfLight\n" in text
     assert text.count("collect --section") == 1
@@ -195,7 +195,7 @@ def test_a_cause_that_leaves_most_of_the_time_says_what_would_tell_why(
     counters = (
         {"gpu__time_duration.sum": 1e6, "launch__waves_per_multiprocessor": waves} | idle | dram | work | peak | clocks
     )
-    text = _summary(tmp_path, Kernel("k", counters, block=(256, 1, 1)), view=View(is_table=True))
+    text = _summary(tmp_path, Kernel("k", counters, block=(256, 1, 1)), view=TerminalOptions(is_table=True))
     assert words in " ".join(text.split())
 
 
@@ -364,7 +364,7 @@ def test_names_are_whole_where_there_is_room_and_numbers_stand_beside_them(
     path.write_bytes(write_report((Kernel("k" * 40, METRICS), Kernel("short", METRICS)), Session()))
     for n_columns, cells in (("80", f"{'k' * 27}…  4.10 µs"), ("120", f"{'k' * 40}  4.10 µs")):
         monkeypatch.setenv("COLUMNS", n_columns)
-        print_summary(ncuroof.read(path).analyse(), color=False, view=View(is_table=True))
+        print_summary(ncuroof.read(path).analyse(), color=False, view=TerminalOptions(is_table=True))
         assert cells in capsys.readouterr().out
 
 

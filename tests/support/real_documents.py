@@ -27,7 +27,7 @@ from ncuroof.reading import Reports
 from ncuroof.sidecars.calibration import Calibration, ReachedRoof, calibration_json
 from ncuroof.sidecars.counts import Counts, KernelCount, counts_json
 from ncuroof.sidecars.predecessors import Predecessor
-from ncuroof.sidecars.traces.idle_places import Place
+from ncuroof.sidecars.traces.idle_places import IdleShare
 from ncuroof.sidecars.traces.temporal_breakdown import CountedSteps, Part, TemporalBreakdown
 from ncuroof.whatif import busy_times, parse_target, project
 from tests.comparison import runs
@@ -58,7 +58,7 @@ CALIBRATION = Calibration(
 _BREAKDOWN = TemporalBreakdown(
     (
         Part("computation", 70_000.0),
-        Part("host_wait", 30_000.0, 4, 9_000.0, (Place("aten::mm", 30_000.0),), (Place("gemm", 30_000.0),)),
+        Part("host_wait", 30_000.0, 4, 9_000.0, (IdleShare("aten::mm", 30_000.0),), (IdleShare("gemm", 30_000.0),)),
     ),
     CountedSteps(3, 100_000.0, 5_000.0, 30_000.0),
 )

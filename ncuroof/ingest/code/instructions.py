@@ -20,7 +20,7 @@ from typing import Any
 import polars as pl
 
 from ncuroof.ingest.code.elf import Image
-from ncuroof.ingest.code.line_tables import ImportedSources, LineTable, LineTables, Place
+from ncuroof.ingest.code.line_tables import ImportedSources, LineTable, LineTables, SourceLocation
 from ncuroof.ingest.code.modules import CodeModule, decoded, kernel_spans, module_of
 from ncuroof.ingest.code.sass import INSTRUCTION_BYTES
 from ncuroof.ingest.code.scoreboards import Scoreboards
@@ -212,7 +212,7 @@ def _of_kernel(
     return cells, {name: list(map(by_address.get, addresses)) for name, by_address in values.items()}
 
 
-def _places(loaded: LoadedCode, values: _Values) -> dict[int, Place | None]:
+def _places(loaded: LoadedCode, values: _Values) -> dict[int, SourceLocation | None]:
     """Return the source position of each instruction, by address; empty if none is known."""
     found = {address: loaded.place(address) for address in set().union(*values.values())}
     return found if any(found.values()) else {}
@@ -252,7 +252,7 @@ def _found(find: Callable[[int], list[int]], addresses: Sequence[int], wanted: C
     return {number: [numbers[each] for each in before if each in numbers] for number, before in found if before}
 
 
-def _place_cells(place: Place | None, sources: ImportedSources) -> _Cells:
+def _place_cells(place: SourceLocation | None, sources: ImportedSources) -> _Cells:
     """Return the cells of RAW_INSTRUCTIONS for a source position: file, line, text and callers."""
     if place is None:
         return None, None, None, None
@@ -336,7 +336,7 @@ class LoadedCode:
         self._functions = sorted(address_by_function, key=address_by_function.__getitem__)
         self._starts = [address_by_function[function] for function in self._functions]
 
-    def place(self, address: int) -> Place | None:
+    def place(self, address: int) -> SourceLocation | None:
         """Return the source position of the instruction at an address; None if not known."""
         function, start = self._function(address)
         return self._code.lines(function, start).place(address - start) if function else None

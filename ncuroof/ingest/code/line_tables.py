@@ -53,7 +53,7 @@ _PACKAGE = re.compile(
 _MOST_CHARACTERS = 200
 
 
-class Place(NamedTuple):
+class SourceLocation(NamedTuple):
     """The source position of an instruction.
 
     Attributes:
@@ -106,7 +106,7 @@ class LineTable:
     def __init__(self, sequences: Iterable[tuple[int, _Sequence]]) -> None:
         self._parts = [(start, [row.address for row in part.rows], part) for start, part in sequences]
 
-    def place(self, offset: int) -> Place | None:
+    def place(self, offset: int) -> SourceLocation | None:
         """Return the source position of the instruction at an offset in bytes; None if the table does not say."""
         for start, addresses, sequence in self._parts:
             index = bisect_right(addresses, offset - start) - 1
@@ -158,14 +158,14 @@ class LineTables:
             self._n_left -= unit.position - operand
 
 
-def _place(sequence: _Sequence, row: _Row) -> Place | None:
+def _place(sequence: _Sequence, row: _Row) -> SourceLocation | None:
     frames: list[tuple[str, int]] = []
     while row.file in sequence.files and 0 < row.line <= _LAST_LINE and len(frames) < _MOST_FRAMES:
         frames.append((sequence.files[row.file], row.line))
         if not 0 < row.call <= len(sequence.rows):
             break
         row = sequence.rows[row.call - 1]
-    return Place(*frames[0], tuple(frames[1:])) if frames else None
+    return SourceLocation(*frames[0], tuple(frames[1:])) if frames else None
 
 
 def _units(section: bytes) -> Iterator[_Unit]:

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from ncuroof.ingest.printed.console_parts import Place, RepeatedSections, Rule, Value
+from ncuroof.ingest.printed.console_parts import PrintedContext, RepeatedSections, Rule, Value
 from ncuroof.ingest.printed.labels import COUNTER_MARK, PrintedLabels
 from ncuroof.ingest.printed.launch_lines import LaunchLine, LaunchLines, may_be_launch
 from ncuroof.ingest.printed.records import INVOCATIONS, Header
@@ -109,8 +109,8 @@ class ConsoleRecords:
         self._lines = lines
         self._labels = labels
         self._process: dict[str, str] = {}
-        self._place: Place | None = None
-        self._interrupted: Place | None = None
+        self._place: PrintedContext | None = None
+        self._interrupted: PrintedContext | None = None
         self._n_headings = 0
         self._launches = RepeatedSections()
         self._launch_lines = LaunchLines()
@@ -254,7 +254,7 @@ class ConsoleRecords:
     def _end_launch(self) -> None:
         self._place, self._interrupted, self._orphan = None, None, ""
 
-    def _begins_part(self, place: Place, text: str, shown: str) -> bool:
+    def _begins_part(self, place: PrintedContext, text: str, shown: str) -> bool:
         """Return whether a line begins a section, rule, table or ruler of the current launch, and start it."""
         if found := _SECTION.match(text):
             self._n_headings += 1
@@ -280,12 +280,12 @@ class ConsoleRecords:
     def _begin_launch(self, identity: Mapping[str, str]) -> None:
         self._n_headings += 1
         launch = {"ID": str(self.n_tables), "Process ID": "", **self._process, **identity}
-        self._place, self._interrupted = Place(launch, "", self._n_headings), None
+        self._place, self._interrupted = PrintedContext(launch, "", self._n_headings), None
         self.n_empty += self._is_empty
         self.n_tables, self._is_empty = self.n_tables + 1, True
         self._columns, self._is_table, self._awaits_table, self._orphan, self._sections = (), False, True, "", set()
 
-    def _take_value(self, place: Place, shown: str, text: str) -> None:
+    def _take_value(self, place: PrintedContext, shown: str, text: str) -> None:
         columns, before = self._columns, self._open
         start, end = columns[-1] if len(columns) >= _N_COLUMNS else (0, 0)
         if self._is_table and isinstance(before, Value) and start and not shown[:start].strip():

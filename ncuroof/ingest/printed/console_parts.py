@@ -37,7 +37,7 @@ _OF_GPU = ("Device", "CC")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PrintedContext:
     """Where something is printed.
 
     Attributes:
@@ -64,7 +64,7 @@ class Rule:
         lines: the lines of its text so far.
     """
 
-    place: Place
+    place: PrintedContext
     kind: str
     indent: int
     lines: list[str]
@@ -98,7 +98,7 @@ class Value:
         ends: the least and the greatest of several launches' values, as printed; empty for the value of one launch.
     """
 
-    place: Place
+    place: PrintedContext
     section: str
     label: str
     unit: str
@@ -134,8 +134,8 @@ class RepeatedSections:
     def __init__(self) -> None:
         self.n_apart: Counter[str] = Counter()
         self.n_unnamed = 0
-        self._place: Place | None = None
-        self._counted: Place | None = None
+        self._place: PrintedContext | None = None
+        self._counted: PrintedContext | None = None
         self._launch: dict[str, str] = {}
         self._headings: set[str] = set()
         self._printed: dict[tuple[str, str], str] = {}
@@ -156,7 +156,7 @@ class RepeatedSections:
                 yield from self._released()
         yield from self._released()
 
-    def _meet(self, place: Place) -> None:
+    def _meet(self, place: PrintedContext) -> None:
         """Begin a section."""
         if self._place is None or place.launch is not self._place.launch:
             self._begin(dict(place.launch))
@@ -190,7 +190,7 @@ class RepeatedSections:
             yield row({**self._launch, **part.cells})
         self._held = []
 
-    def _count(self, place: Place) -> None:
+    def _count(self, place: PrintedContext) -> None:
         if place.is_apart and place is not self._counted and "Kernel Name" in self._launch:
             self.n_apart[self._launch["Kernel Name"]] += 1
             self._counted = place

@@ -8,22 +8,22 @@ from ncuroof.present.analysed import Analysed, Record
 from ncuroof.present.brief.markdown import to_markdown
 from ncuroof.present.brief.packet import BUDGET_BYTES, LEAST_BUDGET_BYTES, brief, to_json
 
-__all__ = ["BRIEF_FORMATS", "BUDGET_BYTES", "LEAST_BUDGET_BYTES", "brief_text"]
+__all__ = ["BUDGET_BYTES", "LEAST_BUDGET_BYTES", "brief_text"]
 
-BRIEF_FORMATS: Mapping[str, Callable[[Record], str]] = {"json": to_json, "md": to_markdown}
+_WRITTEN: Mapping[str, Callable[[Record], str]] = {"json": to_json, "md": to_markdown}
 
 
 def brief_text(analysed: Analysed, form: str, *, budget: int = BUDGET_BYTES, kernel: str | None = None) -> str:
-    """Return the brief of an analysis in a format of BRIEF_FORMATS, of at most `budget` bytes of UTF-8.
+    """Return the brief of an analysis, of at most `budget` bytes of UTF-8.
 
     Args:
         analysed: the analysis.
-        form: the format.
+        form: "json" or "md".
         budget: most bytes, at least LEAST_BUDGET_BYTES.
         kernel: id of a launch, or regular expression, to describe one kernel in depth; None for the run.
 
     Raises:
         SelectionError: no kernel has the id, no name matches, or the expression is malformed.
     """
-    written = BRIEF_FORMATS[form]
+    written = _WRITTEN[form]
     return written(brief(analysed, budget=budget, kernel=kernel, size=lambda packet: len(written(packet).encode())))

@@ -13,6 +13,8 @@ from typing import Any
 from ncuroof import formatting
 from ncuroof.present.analysed import Document, Record
 from ncuroof.present.brief.evidence import decisions, evidence, finding_evidence, limiter_evidence
+from ncuroof.present.schemas.analysis import GroupEntry, SourceEntry
+from ncuroof.present.schemas.kernels import FindingEntry, KernelEntry, SampledLineEntry
 from ncuroof.present.sentences.actions import most_worth
 from ncuroof.present.sentences.collect_options import RAW_PAGE, SHARED_SLICE, is_on_shared_slice, raw_page_tells
 from ncuroof.present.sentences.phases import UNLIKE, limits
@@ -67,7 +69,7 @@ def action(found: Record) -> Document:
     }
 
 
-def short_kernel(kernel: Record, group: Record, share: float | None) -> Document:
+def short_kernel(kernel: KernelEntry, group: GroupEntry, share: float | None) -> Document:
     """Return the shortest entry of a kernel: which it is, its time, and what bounds it.
 
     Args:
@@ -90,7 +92,7 @@ def short_kernel(kernel: Record, group: Record, share: float | None) -> Document
 
 
 def full_kernel(
-    kernel: Record, group: Record, share: float | None, words: Sequence[str], said: Collection[tuple[str, str]]
+    kernel: KernelEntry, group: GroupEntry, share: float | None, words: Sequence[str], said: Collection[tuple[str, str]]
 ) -> Document:
     """Return the entry of a kernel with the numbers that decided, what to do first, and what would change the verdict.
 
@@ -119,7 +121,7 @@ def full_kernel(
     return entry
 
 
-def _because(kernel: Record, finding: Record | None) -> list[Document]:
+def _because(kernel: KernelEntry, finding: FindingEntry | None) -> list[Document]:
     """Return the closest decision, how busy the limiter is, and the first evidence of the finding, without repetitions."""
     of_finding = () if finding is None else finding_evidence(kernel, finding)
     decided = decisions(kernel)[:1]
@@ -134,7 +136,7 @@ def _because(kernel: Record, finding: Record | None) -> list[Document]:
     return list(by_id.values())[:_N_EVIDENCE]
 
 
-def _do_first(finding: Record, said: Collection[tuple[str, str]]) -> Document:
+def _do_first(finding: FindingEntry, said: Collection[tuple[str, str]]) -> Document:
     """Return what to do in a kernel; its interval, and an advice that is said already, are told in depth."""
     entry = _do(finding)
     left_out = ("expected_low_ns", "expected_high_ns", *(["advice"] if (entry["id"], entry["advice"]) in said else ()))
@@ -151,7 +153,7 @@ def _do(finding: Record) -> Document:
     }
 
 
-def _flip(kernel: Record) -> Document | None:
+def _flip(kernel: KernelEntry) -> Document | None:
     """Return what the verdict becomes if which quantity changes by which share; None where no change of one is known to do it."""
     flip = kernel["flip"]
     if flip is None:
@@ -159,7 +161,7 @@ def _flip(kernel: Record) -> Document | None:
     return {"becomes": flip["becomes"], "e": f"k{kernel['id']}.{flip['quantity']}", "change_frac": flip["change_frac"]}
 
 
-def options(kernel: Record, sources: Sequence[Record]) -> Iterator[str]:
+def options(kernel: KernelEntry, sources: Sequence[SourceEntry]) -> Iterator[str]:
     """Yield how to collect what a kernel lacks: ncu's options, or how else."""
     if is_on_shared_slice(kernel):
         yield SHARED_SLICE
@@ -169,7 +171,7 @@ def options(kernel: Record, sources: Sequence[Record]) -> Iterator[str]:
         yield from (each["collect"] for each in kernel["missing"])
 
 
-def deep_kernel(kernel: Record, group: Record, share: float | None) -> Document:
+def deep_kernel(kernel: KernelEntry, group: GroupEntry, share: float | None) -> Document:
     """Return the beginning of a kernel's entry in depth; `sections` follow it as far as there is room."""
     return short_kernel(kernel, group, share) | {
         "name": cut(kernel["name"] or formatting.kernel_name(kernel), DEEP_NAME_BYTES),
@@ -184,7 +186,7 @@ def deep_kernel(kernel: Record, group: Record, share: float | None) -> Document:
     }
 
 
-def sections(kernel: Record) -> Iterator[Section]:
+def sections(kernel: KernelEntry) -> Iterator[Section]:
     """Yield what else there is to say of a kernel, the most important first."""
     finding = most_worth(kernel["findings"])
     others = [each for each in kernel["findings"] if each is not finding]
@@ -212,7 +214,7 @@ def _without_repetitions(found: Sequence[Document], before: Sequence[Document]) 
     return [each for each in found if each["e"] not in known]
 
 
-def _do_in_depth(kernel: Record, finding: Record) -> Document:
+def _do_in_depth(kernel: KernelEntry, finding: FindingEntry) -> Document:
     return _do(finding) | {
         "title": finding["title"],
         "severity": finding["severity"],
@@ -223,7 +225,7 @@ def _do_in_depth(kernel: Record, finding: Record) -> Document:
     }
 
 
-def _line(line: Record) -> Document:
+def _line(line: SampledLineEntry) -> Document:
     return {
         "at": cut(f"{line['file']}:{line['line']}", _PLACE_BYTES),
         "samples_frac": line["frac"],
@@ -232,7 +234,7 @@ def _line(line: Record) -> Document:
     }
 
 
-def _numbers(kernel: Record) -> Iterator[Document]:
+def _numbers(kernel: KernelEntry) -> Iterator[Document]:
     """Yield how near the kernel is to each roof, what its warps wait for, how many there are, and what it moved."""
     of_roofs = [f"bandwidth.{level}.frac" for level in kernel["bandwidth"]]
     worked = sorted(kernel["work"], key=lambda name: -(kernel["work"][name]["frac"] or 0.0))

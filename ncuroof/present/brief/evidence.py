@@ -15,8 +15,9 @@ from ncuroof.diagnosis import load_rules
 from ncuroof.enums import Verdict
 from ncuroof.errors import UnknownNameError
 from ncuroof.metrics import quantity_unit
-from ncuroof.present.analysed import Document, Record
+from ncuroof.present.analysed import Document
 from ncuroof.present.explanations.meanings import columns_by_name, every_quantity
+from ncuroof.present.schemas.kernels import FindingEntry, KernelEntry, StepEntry
 
 EVIDENCE_ID = re.compile(r"k(?P<kernel>0|[1-9][0-9]{0,8})\.(?P<quantity>[a-z0-9_]+(?:\.[a-z0-9_]+){0,5})")
 """Matches the whole id of a number: the kernel's id and the quantity's name."""
@@ -34,7 +35,7 @@ _KEYS = {"roofline.min_time_frac": "min_time_frac"}
 """Quantities that a kernel's entry has under another key."""
 
 
-def evidence(kernel: Record, quantity: str, value: float | None = None) -> Document | None:
+def evidence(kernel: KernelEntry, quantity: str, value: float | None = None) -> Document | None:
     """Return a number of a kernel as evidence: id `e`, value `v` and unit `u`; None where it is not known.
 
     Args:
@@ -59,13 +60,13 @@ def unit_of(quantity: str) -> str:
     return (column.unit if column is not None else None) or quantity_unit(quantity)
 
 
-def limiter_evidence(kernel: Record) -> Document | None:
+def limiter_evidence(kernel: KernelEntry) -> Document | None:
     """Return how busy the limiter is, or how much of their time warps wait for it; None where no quantity has its name."""
     named = (f"{group}.{kernel['limiter']}" for group in _BY_SHARE)
     return next(filter(None, (evidence(kernel, name) for name in named)), None) if kernel["limiter"] else None
 
 
-def decisions(kernel: Record) -> list[Document]:
+def decisions(kernel: KernelEntry) -> list[Document]:
     """Return the decisions of a kernel's path that a number made, the closest first: with threshold `t` and distance `d`.
 
     The distance is by which share of the threshold the number would have to change for the other answer. A decision without
@@ -81,7 +82,7 @@ def decisions(kernel: Record) -> list[Document]:
         and (asks_for_data or not step["quantity"].startswith(_CHECK))
     ]
     found = []
-    for step in sorted(steps, key=lambda step: abs(step["margin_frac"])):
+    for step in sorted(steps, key=lambda step: abs(step["margin_frac"] or 0.0)):
         number = evidence(kernel, step["quantity"], step["value"])
         if number is not None:
             if quantity_of(kernel, step["quantity"]) != step["value"]:
@@ -94,7 +95,7 @@ def _operator(op: str) -> str:
     return op.removeprefix("known ")
 
 
-def finding_evidence(kernel: Record, finding: Record) -> Iterator[Document]:
+def finding_evidence(kernel: KernelEntry, finding: FindingEntry) -> Iterator[Document]:
     """Yield the evidence of a finding, numbers with a threshold in its rule first."""
     rule = load_rules().findings.get(finding["id"])
     conditions = () if rule is None else (*rule.all_of, *rule.any_of)
@@ -108,7 +109,7 @@ def finding_evidence(kernel: Record, finding: Record) -> Iterator[Document]:
         yield number if condition is None else {**number, "op": condition.op, "t": condition.threshold}
 
 
-def quantity_of(kernel: Record, quantity: str) -> Any:
+def quantity_of(kernel: KernelEntry, quantity: str) -> Any:
     """Return a quantity of a kernel's entry, or the number of a decision of its path; None if it is not known there."""
     if quantity.startswith(_PATH):
         node = quantity.removeprefix(_PATH)
@@ -120,9 +121,9 @@ def quantity_of(kernel: Record, quantity: str) -> Any:
     return _stated(kernel, quantity) if found is None else found
 
 
-def _stated(kernel: Record, quantity: str) -> Any:
+def _stated(kernel: KernelEntry, quantity: str) -> Any:
     """Return a quantity that only the decisions or findings of a kernel state, such as the number of SMs; None if none does."""
-    steps: Sequence[Record] = kernel["path"]
+    steps: Sequence[StepEntry] = kernel["path"]
     stated = (*steps, *(each for finding in kernel["findings"] for each in finding["evidence"]))
     return next((each["value"] for each in stated if each["quantity"] == quantity), None)
 

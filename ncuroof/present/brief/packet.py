@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
@@ -30,6 +30,8 @@ from ncuroof.present.brief.entries import (
     short_kernel,
 )
 from ncuroof.present.documents.analysis import document
+from ncuroof.present.schemas.analysis import AnalysisDocument, DeviceEntry, GroupEntry, SummaryEntry
+from ncuroof.present.schemas.kernels import KernelEntry
 from ncuroof.present.sentences.report_names import distinguishing_words
 
 SCHEMA = "ncuroof.brief/1"
@@ -85,8 +87,8 @@ class Chosen:
         duration_ns: GPU time of the run.
     """
 
-    entries: Record
-    groups: Sequence[Record]
+    entries: AnalysisDocument
+    groups: Sequence[GroupEntry]
     n_groups: int
     duration_ns: float | None
 
@@ -117,7 +119,9 @@ def brief(
         ranked = _named(ranked, analysed, kernel)
     shown = ranked.head(max(budget // _LEAST_ENTRY_BYTES, 1))
     entries = document(analysed, ids=shown["id"].to_list())
-    chosen = Chosen(entries, shown.to_dicts(), analysed.groups.height, analysed.summary.duration_ns)
+    chosen = Chosen(
+        entries, cast("list[GroupEntry]", shown.to_dicts()), analysed.groups.height, analysed.summary.duration_ns
+    )
     filling = _Filling(chosen, budget, size)
     if kernel is None:
         filling.add_run()
@@ -163,7 +167,7 @@ class _Filling:
     def __init__(self, chosen: Chosen, budget: int, size: Size) -> None:
         self._chosen, self._budget, self._size = chosen, budget, size
         self._shown_ns = 0.0
-        self._kernels: list[Record] = chosen.entries["kernels"]
+        self._kernels: list[KernelEntry] = chosen.entries["kernels"]
         self._details: Sequence[Section] = ()
         self._n_details_shown = 0
         self.packet = self._beginning()
@@ -253,7 +257,7 @@ class _Filling:
         self._n_details_shown -= not is_grown
         return is_grown
 
-    def _group(self, place: int) -> tuple[Record, float | None]:
+    def _group(self, place: int) -> tuple[GroupEntry, float | None]:
         group = self._chosen.groups[place]
         return group, self._chosen.share(group["duration_ns"])
 
@@ -272,7 +276,7 @@ class _Filling:
             self._shown_ns = before_ns
         return is_added
 
-    def _add_options(self, kernels: Sequence[Record]) -> None:
+    def _add_options(self, kernels: Sequence[KernelEntry]) -> None:
         found = dict.fromkeys(each for kernel in kernels for each in options(kernel, self._chosen.entries["sources"]))
         for each in list(found)[:_N_OPTIONS]:
             if len(each.encode()) <= _OPTION_BYTES:
@@ -296,7 +300,7 @@ class _Filling:
         return counts | {"do": len(self._chosen.entries["actions"]) - len(packet["do"])} | details
 
 
-def run_block(summary: Record) -> Document:
+def run_block(summary: SummaryEntry) -> Document:
     """Return the sums over the run that a brief has: launches, times, verdicts; of a step, its time and how long the GPU idles."""
     times = summary.get("weighting", {}).get("wall_times", ())
     return {
@@ -308,7 +312,7 @@ def run_block(summary: Record) -> Document:
     }
 
 
-def _gpus(devices: Sequence[Record], most: int) -> list[str]:
+def _gpus(devices: Sequence[DeviceEntry], most: int) -> list[str]:
     """Return the names of the first GPUs, and how many more there are."""
     return _first([formatting.gpu_name(device) for device in devices], most)
 
@@ -319,12 +323,12 @@ def _first(names: Sequence[str], most: int) -> list[str]:
     return [cut(name, NAME_BYTES) for name in names[:most]] + more
 
 
-def _doubts(summary: Record) -> list[Document]:
+def _doubts(summary: SummaryEntry) -> list[Document]:
     """Return for which caveats verdicts are less certain, and for which share of the time; the largest first."""
     return [{"caveat": name, "share": share} for name, share in list(summary["by_doubt"].items())[:_N_DOUBTS]]
 
 
-def _calls(kernels: Sequence[Record]) -> Iterator[str]:
+def _calls(kernels: Sequence[KernelEntry]) -> Iterator[str]:
     """Yield commands that tell more, as an MCP server's tools of the same names do."""
     if kernels:
         yield f"brief REPORT --kernel {kernels[0]['id']}"

@@ -16,9 +16,10 @@ from ncuroof import formatting
 from ncuroof.present.analysed import Analysed, Record
 from ncuroof.present.charts.figures import chart
 from ncuroof.present.charts.plotly_figure import Dot, group_dots
-from ncuroof.present.charts.views import VIEWS, View
+from ncuroof.present.charts.views import VIEWS, RooflineView
 from ncuroof.present.documents.analysis import document
 from ncuroof.present.palette import verdict_colours
+from ncuroof.present.schemas.analysis import AnalysisDocument
 from ncuroof.present.texts.layout import WIDTH, filled, fitting, is_width_set, result_console
 
 LETTER_BY_VERDICT = {
@@ -82,7 +83,7 @@ def print_chart(analysed: Analysed, *, color: bool | None = None) -> None:
         console.print(line, no_wrap=True, crop=False)
 
 
-def characters(run: Record, width: int) -> Iterator[Text]:
+def characters(run: AnalysisDocument, width: int) -> Iterator[Text]:
     """Yield the lines of the roofline of each GPU of a run, or of each why there is none.
 
     Args:
@@ -94,7 +95,7 @@ def characters(run: Record, width: int) -> Iterator[Text]:
         yield from _of_device(run, number, str(device["name"]), min(width, MOST_WIDTH))
 
 
-def _of_device(run: Record, device: int, name: str, width: int) -> Iterator[Text]:
+def _of_device(run: AnalysisDocument, device: int, name: str, width: int) -> Iterator[Text]:
     kernels = [kernel for kernel in run["kernels"] if kernel["device"] == device and not kernel["failed"]]
     for view in VIEWS:
         drawn = chart([each for each in run[view.ceilings] if each["device"] == device], kernels, view)
@@ -105,7 +106,7 @@ def _of_device(run: Record, device: int, name: str, width: int) -> Iterator[Text
     yield from _prose(f"{formatting.printable(name)}: {VIEWS[0].no_chart[0].lower()}{VIEWS[0].no_chart[1:]}", width)
 
 
-def _chart(drawn: Record, dots: Sequence[Dot | None], view: View, name: str, width: int) -> Iterator[Text]:
+def _chart(drawn: Record, dots: Sequence[Dot | None], view: RooflineView, name: str, width: int) -> Iterator[Text]:
     level = drawn["levels"][0]
     rates = _labels(drawn["y"], level)
     margin = max(map(len, rates.values()), default=0) + 1

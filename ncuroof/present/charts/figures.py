@@ -16,7 +16,9 @@ from typing import Any
 from ncuroof import formatting
 from ncuroof.enums import SLOWER_PATH_SUFFIX, CeilingSource, MemoryLevel
 from ncuroof.present.analysed import Record
-from ncuroof.present.charts.views import FLOP, View, is_plottable
+from ncuroof.present.charts.views import FLOP, RooflineView, is_plottable
+from ncuroof.present.schemas.analysis import CeilingEntry
+from ncuroof.present.schemas.kernels import KernelEntry
 
 _Ends = tuple[list[float], list[float]]
 """Ends of a line: intensities, and rates."""
@@ -55,10 +57,16 @@ def dot_sizes_px(durations_ns: Sequence[float | None]) -> list[float]:
     ]
 
 
+class DrawnCeiling(CeilingEntry):
+    """A roof to draw; with the clock at which it is that high, where it is judged at that of a launch."""
+
+    at_hz: float | None
+
+
 def chart(
-    ceilings: Iterable[Record],
-    kernels: Sequence[Record],
-    view: View = FLOP,
+    ceilings: Iterable[CeilingEntry],
+    kernels: Sequence[KernelEntry],
+    view: RooflineView = FLOP,
     places: Sequence[tuple[float, float]] = (),
     *,
     leaves_out: bool = False,
@@ -141,7 +149,7 @@ def _per_second(unit: str) -> str:
     return " or ".join(f"{each}/s" for each in unit.split(" or "))
 
 
-def _rate_tick(view: View, unit: str, value: float) -> str:
+def _rate_tick(view: RooflineView, unit: str, value: float) -> str:
     """Return a rate for an axis: "1 TFLOP/s", "1 TOP/s" for integers only, "1 T" where the title names both units."""
     return formatting.trimmed(view.write_rate(value).replace("FLOP/s", "" if " or " in unit else f"{unit}/s")).rstrip()
 
@@ -152,10 +160,13 @@ def _intensity_tick(value: float) -> str:
 
 
 def _drawn(
-    ceilings: Iterable[Record], kernels: Sequence[Record], view: View, dots: Sequence[Mapping[str, Any]]
-) -> tuple[list[Record], set[tuple[str, str]]]:
+    ceilings: Iterable[CeilingEntry],
+    kernels: Sequence[KernelEntry],
+    view: RooflineView,
+    dots: Sequence[Mapping[str, Any]],
+) -> tuple[list[DrawnCeiling], set[tuple[str, str]]]:
     """Return the roofs to draw, and kind and name of those that need no stand-in, from counters or without dots."""
-    drawn = [ceiling for ceiling in ceilings if is_plottable(ceiling["per_s"])]
+    drawn: list[DrawnCeiling] = [{**ceiling, "at_hz": None} for ceiling in ceilings if is_plottable(ceiling["per_s"])]
     if view is FLOP:
         drawn = _of_precisions(drawn, _precisions(kernels))
     of_counters = {(roof["kind"], roof["name"]) for roof in drawn if roof["source"] == CeilingSource.COUNTERS}
@@ -163,7 +174,7 @@ def _drawn(
     return at_the_launches_clock(drawn, kernels, counted) if view is FLOP else drawn, counted
 
 
-def _without_dots(drawn: Iterable[Record], dots: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
+def _without_dots(drawn: Iterable[DrawnCeiling], dots: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
     """Return kind and name of the bandwidth roofs of levels without dots, which need no stand-in."""
     levels = {level for by_level in dots for level in by_level}
     return {
@@ -172,7 +183,10 @@ def _without_dots(drawn: Iterable[Record], dots: Iterable[Mapping[str, Any]]) ->
 
 
 def _drawn_first(
-    kernels: Sequence[Record], dots: Iterable[Mapping[str, Sequence[Record]]], level: str, trimmed: View | None
+    kernels: Sequence[KernelEntry],
+    dots: Iterable[Mapping[str, Sequence[Record]]],
+    level: str,
+    trimmed: RooflineView | None,
 ) -> list[Record]:
     """Return the points at a level that are drawn as dots: for each kernel, that of its dominant precision.
 
@@ -211,7 +225,7 @@ def _trimmed(
     return (ordered[n_out:], spare_ns - sums[n_out - 1]) if saved_decades >= _LEAST_SAVED_DECADES else (timed, spare_ns)
 
 
-def _of_precisions(ceilings: Iterable[Record], used: Collection[str]) -> list[Record]:
+def _of_precisions(ceilings: Iterable[DrawnCeiling], used: Collection[str]) -> list[DrawnCeiling]:
     """Return the bandwidth roofs, and the flat roofs of these precisions."""
     return [
         ceiling
@@ -220,13 +234,13 @@ def _of_precisions(ceilings: Iterable[Record], used: Collection[str]) -> list[Re
     ]
 
 
-def _precisions(kernels: Iterable[Record]) -> set[str]:
+def _precisions(kernels: Iterable[KernelEntry]) -> set[str]:
     """Return the precisions in which any kernel did work."""
     return {name for kernel in kernels for name, work in kernel["work"].items() if (work["flop"] or 0) > 0}
 
 
 def _ranges(
-    ceilings: Sequence[Record], points: Sequence[Record], view: View
+    ceilings: Sequence[DrawnCeiling], points: Sequence[Record], view: RooflineView
 ) -> tuple[tuple[float, float], tuple[float, float]]:
     """Return the ranges of both axes that include these points, every ridge and every peak (else the slopes' right ends)."""
     peaks = [roof["per_s"] for roof in ceilings if roof["kind"] == "compute"]
@@ -255,7 +269,11 @@ def _exponents(bounds: tuple[float, float]) -> list[float]:
 
 
 def _roofs(
-    drawn: Sequence[Record], source: str, x_range: tuple[float, float], view: View, counted: Collection[tuple[str, str]]
+    drawn: Sequence[DrawnCeiling],
+    source: str,
+    x_range: tuple[float, float],
+    view: RooflineView,
+    counted: Collection[tuple[str, str]],
 ) -> list[dict[str, Any]]:
     """Return the lines of one source: slopes up to the highest peak, peaks from where the steepest slope meets them.
 
@@ -282,7 +300,7 @@ def _roofs(
     return lines
 
 
-def _highest(ceilings: Iterable[Record], kind: str) -> float | None:
+def _highest(ceilings: Iterable[DrawnCeiling], kind: str) -> float | None:
     return max((ceiling["per_s"] for ceiling in ceilings if ceiling["kind"] == kind), default=None)
 
 
@@ -297,24 +315,24 @@ def _flat(per_s: float, steepest: float | None, far: tuple[float, float]) -> _En
     return [left, max(far[1], left * _BEYOND)], [per_s, per_s]
 
 
-def _stands_in(ceiling: Record, counted: Collection[tuple[str, str]]) -> bool:
+def _stands_in(ceiling: DrawnCeiling, counted: Collection[tuple[str, str]]) -> bool:
     return ceiling["source"] != CeilingSource.COUNTERS and (ceiling["kind"], ceiling["name"]) not in counted
 
 
-def _coinciding(ceilings: Sequence[Record]) -> dict[tuple[str, float], list[Record]]:
+def _coinciding(ceilings: Sequence[DrawnCeiling]) -> dict[tuple[str, float], list[DrawnCeiling]]:
     """Return the ceilings by kind and value; ceilings of equal value (to four digits) are one line with several names."""
-    groups: dict[tuple[str, float], list[Record]] = {}
+    groups: dict[tuple[str, float], list[DrawnCeiling]] = {}
     for ceiling in ceilings:
         groups.setdefault((ceiling["kind"], float(f"{ceiling['per_s']:.4g}")), []).append(ceiling)
     return groups
 
 
-def _roof(ceilings: Sequence[Record], ends: _Ends, amount: str, *, stands_in: bool) -> dict[str, Any]:
+def _roof(ceilings: Sequence[DrawnCeiling], ends: _Ends, amount: str, *, stands_in: bool) -> dict[str, Any]:
     source = ceilings[0]["source"]
     short = ", ".join(formatting.label(ceiling["name"]) for ceiling in ceilings)
     if source != CeilingSource.COUNTERS:
         short = f"{short} {source}"
-    if ceilings[0].get("at_hz"):
+    if ceilings[0]["at_hz"]:
         short = f"{short} at {formatting.scaled(ceilings[0]['at_hz'], 'Hz')}"
     return {
         "kind": ceilings[0]["kind"],
@@ -345,8 +363,8 @@ def _ticks(bounds: tuple[float, float], write: Callable[[float], str]) -> dict[s
 
 
 def at_the_launches_clock(
-    ceilings: Iterable[Record], kernels: Sequence[Record], counted: Collection[tuple[str, str]]
-) -> list[Record]:
+    ceilings: Iterable[DrawnCeiling], kernels: Sequence[KernelEntry], counted: Collection[tuple[str, str]]
+) -> list[DrawnCeiling]:
     """Return the ceilings, those not from counters at the value by which the longest launch is judged, with its clock as `at_hz`.
 
     Args:
@@ -364,7 +382,7 @@ def at_the_launches_clock(
     ]
 
 
-def _as_judged(ceiling: Record, kernels: Iterable[Record]) -> Record:
+def _as_judged(ceiling: DrawnCeiling, kernels: Iterable[KernelEntry]) -> DrawnCeiling:
     for kernel in kernels:
         per_s = _judged_by(kernel, ceiling)
         if per_s is not None:
@@ -373,7 +391,7 @@ def _as_judged(ceiling: Record, kernels: Iterable[Record]) -> Record:
     return ceiling
 
 
-def _judged_by(kernel: Record, ceiling: Record) -> float | None:
+def _judged_by(kernel: Record, ceiling: DrawnCeiling) -> float | None:
     """Return the value of a roof by which a launch is judged; None where it is not judged by this roof."""
     table, rate = _TABLE_AND_RATE[ceiling["kind"]]
     entry = kernel[table].get(ceiling["name"])

@@ -17,9 +17,10 @@ from ncuroof.enums import CeilingSource, MemoryLevel, Verdict
 from ncuroof.errors import MissingExtraError, UnknownNameError
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import chart, dot_sizes_px
-from ncuroof.present.charts.roofline_svg import GRID, INK, PAPER, SOFT
-from ncuroof.present.charts.views import FLOP, VIEWS, View
-from ncuroof.present.palette import verdict_colours
+from ncuroof.present.charts.views import FLOP, VIEWS, RooflineView
+from ncuroof.present.palette import page_colour, verdict_colours
+from ncuroof.present.schemas.analysis import AnalysisDocument, GroupEntry
+from ncuroof.present.schemas.kernels import KernelEntry
 from ncuroof.present.sentences.breakdowns import LEAST_SPREAD_FRAC, extremes
 
 if TYPE_CHECKING:
@@ -38,7 +39,6 @@ _SYMBOLS = {
 }
 """Symbol of each verdict, as on the page."""
 
-_LINE = "#d8dde2"
 _WIDTH_PX, _HEIGHT_PX = 960, 600
 _MARGIN = {"l": 90, "r": 20, "t": 105, "b": 55}
 _MOST_TITLE = 100
@@ -62,7 +62,9 @@ _AS_ONE_PX = 5.0
 """Lines closer than this count as one: the label shift clears both."""
 
 
-def roofline_figure(document: Record, *, device: int = 0, view: str = FLOP.name, level: str | None = None) -> Figure:
+def roofline_figure(
+    document: AnalysisDocument, *, device: int = 0, view: str = FLOP.name, level: str | None = None
+) -> Figure:
     """Return the roofline chart of a device, or a figure that says why there is none.
 
     Axes are logarithmic: FLOP/s over FLOP/byte, or warp instructions per second over warp instructions per transaction.
@@ -126,7 +128,9 @@ def _roofs(drawn: Record) -> list[Part]:
             "mode": "lines",
             "x": roof["x"],
             "y": roof["y"],
-            "line": {"color": INK, "width": 1.3} if is_counted else {"color": SOFT, "width": 1, "dash": "dash"},
+            "line": {"color": page_colour("ink"), "width": 1.3}
+            if is_counted
+            else {"color": page_colour("soft"), "width": 1, "dash": "dash"},
             "hoverinfo": "text",
             "hovertext": _escaped(roof["label"]),
             "showlegend": False,
@@ -152,7 +156,7 @@ def _dots(dots: Sequence[Dot]) -> list[Part]:
         of_verdict = [dot for dot in dots if dot.verdict == verdict]
         if not of_verdict:
             continue
-        line = {"color": PAPER, "width": 1}
+        line = {"color": page_colour("paper"), "width": 1}
         size_px = [dot.size_px for dot in of_verdict]
         traces.append(
             {
@@ -182,19 +186,19 @@ def _error_bars(dots: Sequence[Dot], colour: str) -> Part:
     return {"error_y": {"type": "data", "symmetric": False, **bars, "color": colour, "thickness": 1.5, "width": 0}}
 
 
-def _layout(document: Record, device: int, view: View, *remarks: str) -> Part:
+def _layout(document: AnalysisDocument, device: int, view: RooflineView, *remarks: str) -> Part:
     """Return the layout without axes and roof labels."""
     names = [formatting.gpu_name(each) for each in document["devices"][device : device + 1]]
     if any(source["simulated"] for source in document["sources"]):
         remarks = ("simulated: written by ncuroof, not recorded on a GPU", *remarks)
-    subtitle = {"text": _escaped(" · ".join(remarks)), "font": {"size": 12, "color": SOFT}}
+    subtitle = {"text": _escaped(" · ".join(remarks)), "font": {"size": 12, "color": page_colour("soft")}}
     title = _escaped(formatting.shortened(": ".join([view.label, f"GPU {device}", *names]), _MOST_TITLE))
     return {
         "width": _WIDTH_PX,
         "height": _HEIGHT_PX,
         "margin": {**_MARGIN, "autoexpand": False},
         "template": "none",
-        "font": {"size": 12, "color": INK},
+        "font": {"size": 12, "color": page_colour("ink")},
         "title": {
             "text": title,
             "font": {"size": 16},
@@ -211,13 +215,13 @@ def _layout(document: Record, device: int, view: View, *remarks: str) -> Part:
     }
 
 
-def _remarks(dots: Sequence[Dot | None], level: str, view: View) -> list[str]:
+def _remarks(dots: Sequence[Dot | None], level: str, view: RooflineView) -> list[str]:
     n_without = sum(dot is None for dot in dots)
     without = f"{n_without} of {formatting.counted(len(dots), 'group')} of equal launches without a dot"
     return [f"{view.counted} {formatting.label(level)}", *([without] if n_without else [])]
 
 
-def _reason(document: Record, levels: Sequence[str], level: str | None, view: View) -> Part:
+def _reason(document: AnalysisDocument, levels: Sequence[str], level: str | None, view: RooflineView) -> Part:
     """Return the part of the layout that says why there is no chart at a level; `levels` are those with dots."""
     if not document["devices"]:
         reason = "There is no chart: no GPU is known."
@@ -252,8 +256,8 @@ def _axis(axis: Record, level: str, title: str) -> Part:
         "ticktext": ["" if round(math.log10(value)) % stride else label for value, label in labels],
         "ticks": "",
         "title": {"text": title, "standoff": 8},
-        "gridcolor": GRID,
-        "linecolor": _LINE,
+        "gridcolor": page_colour("grid"),
+        "linecolor": page_colour("line"),
         "showline": True,
         "mirror": True,
         "zeroline": False,
@@ -278,7 +282,10 @@ def _labels(drawn: Record, level: str) -> list[Part]:
             "yshift": label.y_shift_px,
             "textangle": -label.angle,
             "showarrow": False,
-            "font": {"size": FONT_PX, "color": INK if label.roof["source"] == CeilingSource.COUNTERS else SOFT},
+            "font": {
+                "size": FONT_PX,
+                "color": page_colour("ink") if label.roof["source"] == CeilingSource.COUNTERS else page_colour("soft"),
+            },
         }
         for label in roof_labels(roofs, frame)
     ]
@@ -306,7 +313,7 @@ class Dot:
     lines: tuple[str, ...]
 
 
-def group_dots(document: Record, *, device: int, view: View, level: str) -> list[Dot | None]:
+def group_dots(document: AnalysisDocument, *, device: int, view: RooflineView, level: str) -> list[Dot | None]:
     """Return a dot per group of a device, None for a group without one at that level; dot sizes are comparable across devices.
 
     Args:
@@ -329,7 +336,7 @@ def group_dots(document: Record, *, device: int, view: View, level: str) -> list
     return dots
 
 
-def _longest_first(representative: Record, launches: Sequence[Record | None]) -> list[Record]:
+def _longest_first(representative: KernelEntry, launches: Sequence[KernelEntry | None]) -> list[KernelEntry]:
     """Return the launches of a group, its representative first; only this one where the document lacks some of them."""
     known = [kernel for kernel in launches if kernel is not None]
     if len(known) < len(launches):
@@ -338,7 +345,7 @@ def _longest_first(representative: Record, launches: Sequence[Record | None]) ->
     return [representative, *sorted(others, key=lambda kernel: -(kernel["duration_ns"] or 0.0))]
 
 
-def _dot(launches: Sequence[Record], view: View, level: str, size_px: float, of_group: str) -> Dot | None:
+def _dot(launches: Sequence[KernelEntry], view: RooflineView, level: str, size_px: float, of_group: str) -> Dot | None:
     """Return the dot of a group, given its launches, the longest first."""
     placed = [(kernel, points) for kernel in launches if (points := view.dots(kernel).get(level))]
     if not placed:
@@ -359,11 +366,11 @@ def _dot(launches: Sequence[Record], view: View, level: str, size_px: float, of_
     )
 
 
-def _name(kernel: Record) -> str:
+def _name(kernel: KernelEntry) -> str:
     return f"#{kernel['id']} {formatting.kernel_name(kernel, _MOST_NAME)}"
 
 
-def _of_group(group: Record, total_ns: float | None) -> str:
+def _of_group(group: GroupEntry, total_ns: float | None) -> str:
     """Return "12 launches, 210 µs to 290 µs each (±8.3 %), 3.00 ms in all, 16.2 % of the run"."""
     duration_ns, n_launches = group["duration_ns"], group["n_launches"]
     time = formatting.duration(duration_ns) + (" in all" if n_launches > 1 else "")
@@ -371,7 +378,7 @@ def _of_group(group: Record, total_ns: float | None) -> str:
     return ", ".join(filter(None, (formatting.launches(n_launches), extremes(group), time, share)))
 
 
-def _bound(kernel: Record) -> str:
+def _bound(kernel: KernelEntry) -> str:
     """Return "memory-bound, DRAM"."""
     limiter = kernel["limiter"]
     return ", ".join([verdict_title(kernel["verdict"]), *([] if limiter is None else [formatting.label(limiter)])])
@@ -382,7 +389,7 @@ def verdict_title(name: str) -> str:
     return load_rules().verdicts[name].title
 
 
-def _place(point: Record, spread: tuple[float, float] | None, view: View) -> Iterator[str]:
+def _place(point: Record, spread: tuple[float, float] | None, view: RooflineView) -> Iterator[str]:
     """Yield where a point lies ("DRAM, FP32: 0.5 FLOP/B, 1 TFLOP/s, 80 % of its roof"), then the spread of rates if any."""
     where = ", ".join(formatting.label(name) for name in (point["level"], point.get("precision")) if name)
     roof = f", {formatting.share(point['roof_frac'])} of its roof" if point["roof_frac"] is not None else ""

@@ -12,7 +12,8 @@ from html import escape
 
 from ncuroof._version import __version__
 from ncuroof.formatting import byte_rate, flop_rate, label, shortened, trimmed, work_units
-from ncuroof.present.analysed import Record
+from ncuroof.present.palette import page_colour, page_colours
+from ncuroof.present.schemas.model import ModelDocument, ModelRowEntry
 from ncuroof.present.sentences.model import WORDS, counted, explained, subject, table
 
 _WIDTH, _HEIGHT = 900, 560
@@ -20,36 +21,13 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 86, 24, 44, 64
 _PAD_DECADES = 0.5
 _MOST_TITLE = 100  # characters that fit above the chart; the full title is shown on hover
 _FINE_TICKS_BELOW_DECADES = 3
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b9609a", "#bf7f00", "#59636e")
-"""Palette of Okabe and Ito, as on the page; machines also differ in shape."""
-
-_DARK_COLOURS = ("#4da6e0", "#f2834a", "#35b58e", "#d98fbe", "#eab040", "#9ba5af")
-PAPER, INK, SOFT, GRID = "#ffffff", "#1a1e22", "#59636e", "#eceff1"
-_DARK_PAPER, _DARK_INK, _DARK_SOFT, _DARK_GRID = "#15181b", "#e3e7ea", "#9ba5af", "#262b30"
-
-DARK_STYLE = (
-    f".paper{{fill:{_DARK_PAPER}}}.roofline text{{fill:{_DARK_INK}}}.roofline .tick{{fill:{_DARK_SOFT}}}"
-    f".grid{{stroke:{_DARK_GRID}}}.axis{{stroke:{_DARK_INK}}}"
-    + "".join(f".roof{n}{{stroke:{c}}}.mark{n}{{fill:{c}}}" for n, c in enumerate(_DARK_COLOURS))
-)
-"""CSS for the picture on a dark page; a standalone picture is on white."""
+_COLOURS = ("memory", "compute", "overhead", "balanced", "latency", "soft")
+"""Colours of the palette, which is that of Okabe and Ito; machines also differ in shape."""
 
 _SHAPES = ("circle", "square", "diamond", "triangle")
 
 _MOST_TEXTS = 24
 """Most marks per machine that are labelled with the swept size; more labels would overlap."""
-
-
-_STYLE = (
-    ":root{color-scheme:light dark;--paper:#fff;--ink:#1a1e22;--panel:#f5f6f7;--line:#d8dde2}"
-    "body{font:15px/1.45 system-ui,sans-serif;max-width:60rem;margin:1rem auto;padding:0 1rem;color:var(--ink);"
-    "background:var(--paper);overflow-wrap:anywhere}h1{font-size:1.25rem}svg{width:100%;height:auto}.scroll{overflow:auto}"
-    "table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums}"
-    "th,td{padding:2px 10px;text-align:left;white-space:nowrap;border-bottom:1px solid var(--line);font-weight:400}"
-    "th{background:var(--panel)}.number{text-align:right}"
-    "@media (prefers-color-scheme:dark){:root{--paper:#15181b;--ink:#e3e7ea;--panel:#1d2125;--line:#363d44}"
-    f"{DARK_STYLE}}}"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +76,40 @@ class _Plane:
         return _LEFT + across * (_WIDTH - _LEFT - _RIGHT), _HEIGHT - _BOTTOM - up * (_HEIGHT - _TOP - _BOTTOM)
 
 
+def _dark_style() -> str:
+    """Return the CSS for the picture on a dark page; a standalone picture is on white."""
+    dark = page_colours(is_dark=True)
+    machines = (f".roof{n}{{stroke:{dark[name]}}}.mark{n}{{fill:{dark[name]}}}" for n, name in enumerate(_COLOURS))
+    return (
+        f".paper{{fill:{dark['paper']}}}.roofline text{{fill:{dark['ink']}}}.roofline .tick{{fill:{dark['soft']}}}"
+        f".grid{{stroke:{dark['grid']}}}.axis{{stroke:{dark['ink']}}}{''.join(machines)}"
+    )
+
+
+def _style() -> str:
+    light, dark = (
+        ";".join(f"--{name}:{colours[name]}" for name in ("paper", "ink", "panel", "line"))
+        for colours in (page_colours(), page_colours(is_dark=True))
+    )
+    return (
+        f":root{{color-scheme:light dark;{light}}}"
+        "body{font:15px/1.45 system-ui,sans-serif;max-width:60rem;margin:1rem auto;padding:0 1rem;color:var(--ink);"
+        "background:var(--paper);overflow-wrap:anywhere}h1{font-size:1.25rem}svg{width:100%;height:auto}.scroll{overflow:auto}"
+        "table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums}"
+        "th,td{padding:2px 10px;text-align:left;white-space:nowrap;border-bottom:1px solid var(--line);font-weight:400}"
+        "th{background:var(--panel)}.number{text-align:right}"
+        f"@media (prefers-color-scheme:dark){{:root{{{dark}}}{_dark_style()}}}"
+    )
+
+
 def roofline_svg(title: str, marks: Sequence[Mark]) -> str:
     """Return the SVG: a roof per machine and precision, and every mark; without marks, a sentence that says so."""
     name = escape(title)
     head = (
         f'<!-- ncuroof roofline -->\n<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
-        f'font-family="system-ui, sans-serif" font-size="12" fill="{INK}" class="roofline" role="img"><title>{name}</title>'
-        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="{PAPER}" class="paper"/>'
+        f'font-family="system-ui, sans-serif" font-size="12" fill="{page_colour("ink")}" class="roofline" role="img">'
+        f"<title>{name}</title>"
+        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="{page_colour("paper")}" class="paper"/>'
     )
     if not marks:
         return f'{head}<text x="{_LEFT}" y="{_TOP}">nothing here has both work and a roof</text></svg>\n'
@@ -128,17 +133,17 @@ def _plane(marks: Sequence[Mark]) -> _Plane:
 
 
 def _axes(plane: _Plane, unit: str) -> Iterator[str]:
-    bottom, top, right = _HEIGHT - _BOTTOM, _TOP, _WIDTH - _RIGHT
+    bottom, top, right, soft = _HEIGHT - _BOTTOM, _TOP, _WIDTH - _RIGHT, page_colour("soft")
     for value in _ticks(plane.x):
         x, _ = plane.at(value, 10.0 ** plane.y[0])
-        yield f'<path d="M{x:.1f} {top}V{bottom}" stroke="{GRID}" class="grid"/>'
-        yield f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle" fill="{SOFT}" class="tick">{value:.15g}</text>'
+        yield f'<path d="M{x:.1f} {top}V{bottom}" stroke="{page_colour("grid")}" class="grid"/>'
+        yield f'<text x="{x:.1f}" y="{bottom + 18}" text-anchor="middle" fill="{soft}" class="tick">{value:.15g}</text>'
     for value in _ticks(plane.y):
         _, y = plane.at(10.0 ** plane.x[0], value)
         text = trimmed(flop_rate(value).replace("FLOP", unit))
-        yield f'<path d="M{_LEFT} {y:.1f}H{right}" stroke="{GRID}" class="grid"/>'
-        yield f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end" fill="{SOFT}" class="tick">{text}</text>'
-    yield f'<path d="M{_LEFT} {top}V{bottom}H{right}" fill="none" stroke="{INK}" class="axis"/>'
+        yield f'<path d="M{_LEFT} {y:.1f}H{right}" stroke="{page_colour("grid")}" class="grid"/>'
+        yield f'<text x="{_LEFT - 8}" y="{y + 4:.1f}" text-anchor="end" fill="{soft}" class="tick">{text}</text>'
+    yield f'<path d="M{_LEFT} {top}V{bottom}H{right}" fill="none" stroke="{page_colour("ink")}" class="axis"/>'
     middle = (_LEFT + right) / 2
     yield f'<text x="{middle:.0f}" y="{_HEIGHT - 22}" text-anchor="middle">{unit} per byte of device memory</text>'
 
@@ -180,14 +185,14 @@ def _drawn(marks: Sequence[Mark], plane: _Plane, machines: Sequence[str]) -> Ite
         if mark.measured_flop_per_s:
             ring_x, ring_y = plane.at(mark.intensity_flop_per_byte, mark.measured_flop_per_s)
             at = f'cx="{ring_x:.1f}" cy="{ring_y:.1f}" r="6"'
-            ring = f'<circle {at} fill="none" stroke="{INK}" stroke-width="2" class="axis"/>'
+            ring = f'<circle {at} fill="none" stroke="{page_colour("ink")}" stroke-width="2" class="axis"/>'
             yield f"<g><title>measured {flop_rate(mark.measured_flop_per_s, mark.precision)}</title>{ring}</g>"
         if mark.text:
             yield f'<text x="{x:.1f}" y="{y - 9:.1f}" text-anchor="middle">{escape(mark.text)}</text>'
 
 
 def _colour(machine: int) -> str:
-    return _COLOURS[machine % len(_COLOURS)]
+    return page_colour(_COLOURS[machine % len(_COLOURS)])
 
 
 def _shape(machine: int, x: float, y: float) -> str:
@@ -204,33 +209,42 @@ def _shape(machine: int, x: float, y: float) -> str:
     return f'<path d="{paths[kind]}" {look}/>'
 
 
-def to_model_svg(document: Record) -> str:
+def to_model_svg(document: ModelDocument) -> str:
     """Return the roofline: a roof per machine and precision, a mark per row that has an intensity and an attainable rate."""
     rows = [row for row in document["rows"] if row["intensity_flop_per_byte"] and row["attainable_flop_per_s"]]
     swept = document["swept"]
     machines = {row["machine"]["id"] for row in rows}
     has_text = len(swept) == 1 and len(rows) <= _MOST_TEXTS * len(machines)
     first = rows[0]["machine"]["id"] if rows else None
-    marks = [_mark(row, swept, has_text=has_text and row["machine"]["id"] == first) for row in rows]
+    marks = [
+        mark
+        for row in rows
+        if (mark := _mark(row, swept, has_text=has_text and row["machine"]["id"] == first)) is not None
+    ]
     return roofline_svg(f"{subject(document)}, at best", marks)
 
 
-def _mark(row: Record, swept: list[str], *, has_text: bool) -> Mark:
+def _mark(row: ModelRowEntry, swept: Sequence[str], *, has_text: bool) -> Mark | None:
+    """Return the mark of a row; None where it has no place, or its roof is not known."""
+    intensity, rate, precision = row["intensity_flop_per_byte"], row["attainable_flop_per_s"], row["precision"]
+    peak, bandwidth = row["peak_flop_per_s"], row["bandwidth_bytes_per_s"]
+    if not (intensity and rate and precision and peak and bandwidth):
+        return None
     sizes = " ".join(f"{name}={row['sizes'][name]}" for name in (swept or row["sizes"]))
     return Mark(
-        intensity_flop_per_byte=row["intensity_flop_per_byte"],
-        flop_per_s=row["attainable_flop_per_s"],
-        tooltip=f"{row['machine']['id']}, {row['dtype']}, {sizes}: {flop_rate(row['attainable_flop_per_s'], row['precision'])}",
+        intensity_flop_per_byte=intensity,
+        flop_per_s=rate,
+        tooltip=f"{row['machine']['id']}, {row['dtype']}, {sizes}: {flop_rate(rate, precision)}",
         machine=row["machine"]["id"],
-        precision=row["precision"],
-        peak_flop_per_s=row["peak_flop_per_s"],
-        bandwidth_bytes_per_s=row["bandwidth_bytes_per_s"],
+        precision=precision,
+        peak_flop_per_s=peak,
+        bandwidth_bytes_per_s=bandwidth,
         measured_flop_per_s=None if row["distance"] is None else row["distance"]["achieved_flop_per_s"],
         text=str(row["sizes"][swept[0]]) if has_text else "",
     )
 
 
-def to_model_page(document: Record) -> str:
+def to_model_page(document: ModelDocument) -> str:
     """Return an offline page: the chart, the study as a table, and explanations."""
     name = escape(subject(document))
     notes = "".join(f"<p>{_lines(block)}</p>\n" for block in explained(document))
@@ -238,7 +252,7 @@ def to_model_page(document: Record) -> str:
         f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{name} – ncuroof</title>\n'
         f'<meta name="generator" content="ncuroof {__version__}"><meta name="color-scheme" content="light dark">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<style>{_STYLE}</style></head>\n"
+        f"<style>{_style()}</style></head>\n"
         f"<body><h1>{name}</h1>\n<p>{_lines(counted(document))}</p>\n{to_model_svg(document)}{_table(document)}{notes}</body></html>\n"
     )
 
@@ -247,7 +261,7 @@ def _lines(lines: list[str]) -> str:
     return "<br>\n".join(escape(line.strip()) for line in lines)
 
 
-def _table(document: Record) -> str:
+def _table(document: ModelDocument) -> str:
     """Return the table of the study, with numbers right-aligned."""
     headings, *rows = table(document)
     kinds = ["" if heading in WORDS else ' class="number"' for heading in headings]

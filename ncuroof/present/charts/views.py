@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from ncuroof import formatting
 from ncuroof.enums import MemoryLevel
 from ncuroof.present.analysed import Record
+from ncuroof.present.schemas.kernels import KernelEntry
 
 _LEAST, _MOST = 1e-30, 1e30
 """Range of plottable values: no machine reaches others, and their ticks would overflow a float."""
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class RooflineView:
     """One roofline: where its numbers are in the document, and how they are written.
 
     Attributes:
@@ -32,7 +34,7 @@ class View:
 
     name: str
     label: str
-    ceilings: str
+    ceilings: Literal["ceilings", "instruction_ceilings"]
     intensity: str
     rate: str
     per: str
@@ -49,12 +51,14 @@ class View:
         """Return the title of the horizontal axis at a memory level: "FLOP per byte of DRAM"."""
         return f"{self.per} {formatting.label(level)}{' memory' if level == MemoryLevel.SHARED else ''}"
 
-    def points(self, kernel: Record) -> Sequence[Record]:
+    def points(self, kernel: KernelEntry) -> Sequence[Record]:
         """Return the kernel's points on this roofline."""
-        holder = kernel if self is FLOP else kernel["instructions"] or {}
-        return holder.get("points") or ()
+        if self is FLOP:
+            return kernel.get("points") or ()
+        instructions = kernel["instructions"]
+        return instructions["points"] if instructions else ()
 
-    def dots(self, kernel: Record) -> dict[str, list[Record]]:
+    def dots(self, kernel: KernelEntry) -> dict[str, list[Record]]:
         """Return the points that can be drawn, by level: the dominant precision first, then by descending rate."""
         dominant = kernel["dominant_precision"]
 
@@ -67,7 +71,7 @@ class View:
                 found.setdefault(point["level"], []).append(point)
         return {level: sorted(points, key=time_at_peak, reverse=True) for level, points in found.items()}
 
-    def off_chart_reason(self, kernel: Record) -> str | None:
+    def off_chart_reason(self, kernel: KernelEntry) -> str | None:
         """Return why a kernel has no dot at any level; None if it has one."""
         if self.dots(kernel):
             return None
@@ -76,7 +80,7 @@ class View:
         return _without_flop_dot(kernel) if self is FLOP else _without_instruction_dot(kernel)
 
 
-def _without_flop_dot(kernel: Record) -> str:
+def _without_flop_dot(kernel: KernelEntry) -> str:
     work = kernel["work"]
     if not work:
         return "FLOPs not collected"
@@ -88,7 +92,7 @@ def _without_flop_dot(kernel: Record) -> str:
     return "bytes not collected" if is_counted else "FLOPs not reliable"
 
 
-def _without_instruction_dot(kernel: Record) -> str:
+def _without_instruction_dot(kernel: KernelEntry) -> str:
     instructions = kernel["instructions"]
     if not instructions:
         return "instructions not collected"
@@ -102,7 +106,7 @@ def is_plottable(*values: float | None) -> bool:
     return all(value is not None and _LEAST <= value <= _MOST for value in values)
 
 
-FLOP = View(
+FLOP = RooflineView(
     name="flop",
     label="FLOP roofline",
     ceilings="ceilings",
@@ -118,7 +122,7 @@ FLOP = View(
     write_rate=formatting.flop_rate,
     write_slope=formatting.byte_rate,
 )
-INSTRUCTION = View(
+INSTRUCTION = RooflineView(
     name="instruction",
     label="Instruction roofline",
     ceilings="instruction_ceilings",

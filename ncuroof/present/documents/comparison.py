@@ -5,8 +5,9 @@ A comparison has a sentence per match. A history has many runs, and the time of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from typing import cast
 
 import polars as pl
 
@@ -30,8 +31,21 @@ from ncuroof.comparison import (
 )
 from ncuroof.comparison.history import History
 from ncuroof.diagnosis import load_rules
-from ncuroof.present.analysed import Document
-from ncuroof.present.documents.json_text import TOOL
+from ncuroof.present.documents.json_text import TOOL, json_text
+from ncuroof.present.schemas.comparison import (
+    ComparisonDocument,
+    CountedEntry,
+    FindingChangeEntry,
+    FindingChangesEntry,
+    GateEntry,
+    HistoryDocument,
+    LineChangeEntry,
+    MatchedGroupEntry,
+    MatchEntry,
+    PlaceEntry,
+    RunEntry,
+    UnrecordedGroupEntry,
+)
 from ncuroof.present.sentences.match_change import change_sentence, is_launched_otherwise
 from ncuroof.present.sentences.source_lines import callers
 
@@ -40,7 +54,7 @@ SCHEMA = "ncuroof.comparison/1"
 HISTORY_SCHEMA = "ncuroof.history/1"
 
 
-def comparison_document(comparison: Comparison, results: Sequence[GateResult] = ()) -> Document:
+def comparison_document(comparison: Comparison, results: Sequence[GateResult] = ()) -> ComparisonDocument:
     """Return the document of a comparison and its gates; matches with the largest change of time first (see `_order`)."""
     is_comparable = comparison.comparable.is_time_comparable
     of_run, of_matched = (
@@ -58,10 +72,10 @@ def comparison_document(comparison: Comparison, results: Sequence[GateResult] = 
             "reasons": list(comparison.comparable.reasons),
             "remarks": [*comparison.comparable.remarks, *filter(None, [steps_remark(*runs)])],
         },
-        "before": _run(comparison.before)
-        | {"unclear_ns": unclear_ns(comparison.before, matching.not_recorded_before, comparison.after)},
-        "after": _run(comparison.after)
-        | {"unclear_ns": unclear_ns(comparison.after, matching.not_recorded_after, comparison.before)},
+        "before": _run(
+            comparison.before, unclear_ns(comparison.before, matching.not_recorded_before, comparison.after)
+        ),
+        "after": _run(comparison.after, unclear_ns(comparison.after, matching.not_recorded_after, comparison.before)),
         "summary": {
             "duration_change_frac": of_run[0],
             "noise_frac": of_run[1],
@@ -101,7 +115,7 @@ def comparison_document(comparison: Comparison, results: Sequence[GateResult] = 
             }
             for each in matching.candidates
         ],
-        "gates": [asdict(result) for result in results],
+        "gates": [cast("GateEntry", asdict(result)) for result in results],
     }
 
 
@@ -117,8 +131,8 @@ def _order(delta: Delta) -> tuple[bool, float]:
     return (not (delta.is_significant or delta.is_counted_otherwise), -moved)
 
 
-def _run(run: Run) -> Document:
-    return {
+def _run(run: Run, unclear: float | None) -> RunEntry:
+    values = {
         "label": run.label,
         **{name: _plain(getattr(run.setup, name)) for name in run.setup.__slots__},
         "n_kernels": run.n_kernels,
@@ -133,14 +147,16 @@ def _run(run: Run) -> Document:
         "steps": run.steps,
         "n_steps": run.n_steps,
         "damage": list(run.damage),
+        "unclear_ns": unclear,
     }
+    return cast("RunEntry", values)
 
 
 def _plain(value: object) -> object:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _match(delta: Delta, comparison: Comparison, *, is_comparable: bool) -> Document:
+def _match(delta: Delta, comparison: Comparison, *, is_comparable: bool) -> MatchEntry:
     are_counted = comparison.before.is_counted, comparison.after.is_counted
     return {
         "before": [_group(comparison.before, group) for group in delta.match.before],
@@ -193,18 +209,19 @@ def _match(delta: Delta, comparison: Comparison, *, is_comparable: bool) -> Docu
     }
 
 
-def _findings(change: FindingChange) -> Document:
+def _findings(change: FindingChange) -> FindingChangesEntry:
     titles = load_rules().findings
-    return {
-        side: [
+
+    def entries(found: Mapping[str, float | None]) -> list[FindingChangeEntry]:
+        return [
             {"id": name, "title": titles[name].title if name in titles else name, "gain_frac": gain}
             for name, gain in found.items()
         ]
-        for side, found in (("gone", change.gone), ("new", change.new))
-    }
+
+    return {"gone": entries(change.gone), "new": entries(change.new)}
 
 
-def _line(change: LineChange) -> Document:
+def _line(change: LineChange) -> LineChangeEntry:
     return {
         "file": change.file,
         "line": list(change.lines),
@@ -214,12 +231,12 @@ def _line(change: LineChange) -> Document:
     }
 
 
-def _place(delta: Delta, after: Run) -> Document | None:
+def _place(delta: Delta, after: Run) -> PlaceEntry | None:
     """Return the line of the run after whose time grew most, else the one with the most samples; None where none is known."""
-    grown = [change for change in delta.lines if change.lines[1] is not None and change.time_ns[1] > change.time_ns[0]]
-    if grown:
-        change = grown[0]
-        return _at(change.file, change.lines[1], change.text, change.callers)
+    for change in delta.lines:
+        line = change.lines[1]
+        if line is not None and change.time_ns[1] > change.time_ns[0]:
+            return _at(change.file, line, change.text, change.callers)
     if after.lines.is_empty():
         return None
     rows = after.lines.filter(pl.col("group").is_in(list(delta.match.after)), pl.col("line") > 0)
@@ -229,29 +246,42 @@ def _place(delta: Delta, after: Run) -> Document | None:
     return _at(most["file"], most["line"], most["text"], most["callers"])
 
 
-def _at(file: str, line: int | None, text: str | None, called: str | None) -> Document:
+def _at(file: str, line: int, text: str | None, called: str | None) -> PlaceEntry:
     return {"file": file, "line": line, "text": text, "callers": callers(called)}
 
 
-def _counted_only(run: Run, found: CountedOnly) -> Document:
+def _counted_only(run: Run, found: CountedOnly) -> UnrecordedGroupEntry:
     """Return a group of a run, and what the other run counted of it."""
     counted = {**asdict(found.launches), "is_same_shape": found.is_same_shape}
-    return {**_group(run, found.group), "counted": {key: _plain(value) for key, value in counted.items()}}
+    plain = {key: _plain(value) for key, value in counted.items()}
+    return {**_group(run, found.group), "counted": cast("CountedEntry", plain)}
 
 
-def _group(run: Run, group: int) -> Document:
+def _group(run: Run, group: int) -> MatchedGroupEntry:
     row = run.groups.row(group, named=True)
-    names = ("name", "short_name", "grid", "block", "range", "n_launches", "duration_ns", "verdict", "limiter")
     work, moved, mean_ns = row["work.flop"], row["traffic_bytes.dram"], row["mean_ns"]
     return {
         "ids": list(row["ids"]),
-        **{name: row[name] for name in names},
+        "name": row["name"],
+        "short_name": row["short_name"],
+        "grid": row["grid"],
+        "block": row["block"],
+        "range": row["range"],
+        "n_launches": row["n_launches"],
+        "duration_ns": row["duration_ns"],
+        "verdict": row["verdict"],
+        "limiter": row["limiter"],
         "intensity_flop_per_byte": work / moved if work is not None and moved else None,
         "flop_per_s": 1e9 * work / mean_ns if work is not None and mean_ns else None,
     }
 
 
-def history_document(found: History) -> Document:
+def history_json(found: History) -> str:
+    """Return the document of a history as JSON."""
+    return json_text(history_document(found))
+
+
+def history_document(found: History) -> HistoryDocument:
     """Return the document `ncuroof.history/1`; trends that moved the most time first."""
     return {
         "schema": HISTORY_SCHEMA,

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 import polars as pl
 
-from ncuroof.fleet.questions import Changes, Overview, by_recoverable_time
+from ncuroof.fleet.questions import FactorChanges, Overview, by_recoverable_time
 from ncuroof.present.analysed import Document
 from ncuroof.present.documents.json_text import TOOL
 
@@ -21,7 +21,7 @@ def fleet_document(  # noqa: PLR0913  an argument per list
     found: Overview,
     kernels: pl.DataFrame,
     gpus: pl.DataFrame,
-    changes: Sequence[Changes],
+    changes: Sequence[FactorChanges],
     code: pl.DataFrame,
     failures: pl.DataFrame,
     *,
@@ -68,7 +68,7 @@ def plain(rows: pl.DataFrame) -> list[Document]:
     return parsed
 
 
-def _change(found: Changes, top: int) -> Document:
+def _change(found: FactorChanges, top: int) -> Document:
     return {
         "by": found.by,
         "n_series": found.n_series,

@@ -8,8 +8,9 @@ from typing import Any
 from ncuroof._version import __version__
 from ncuroof.formatting import printable
 from ncuroof.present.analysed import Record
+from ncuroof.present.schemas.analysis import ToolEntry
 
-TOOL = {"name": "ncuroof", "version": __version__}
+TOOL: ToolEntry = {"name": "ncuroof", "version": __version__}
 """The block `tool` of every document."""
 
 

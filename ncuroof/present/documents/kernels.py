@@ -10,22 +10,38 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 import polars as pl
 
 from ncuroof import formatting
-from ncuroof.diagnosis import Rules, load_rules, uneven_frac, vendor_verdict, with_weights
+from ncuroof.diagnosis import Diagnosis, Rules, load_rules, uneven_frac, vendor_verdict, with_weights
 from ncuroof.ingest import RawReport
 from ncuroof.metrics import code_of, load_catalogue, quantity_unit
 from ncuroof.metrics.families import launched_by_pytorch
 from ncuroof.metrics.limiters import occupancy_limiters
 from ncuroof.present.analysed import Analysed, Document, Record
-from ncuroof.present.documents.phases import time_inside
 from ncuroof.present.explanations.meanings import quantity_label
+from ncuroof.present.schemas.analysis import UnprofiledEntry, WallTimeEntry, WeightingBlock
+from ncuroof.present.schemas.kernels import (
+    FindingEntry,
+    InstructionsEntry,
+    KernelEntry,
+    LevelEntry,
+    PhaseEntry,
+    PhasePointEntry,
+    ProcessEntry,
+    QuantityEntries,
+    SamplesEntry,
+    ScalingEntry,
+    StandsForEntry,
+    TimeInsideEntry,
+    VendorEntry,
+)
 from ncuroof.present.sentences.savings import expected_basis, gain_basis
 from ncuroof.present.sentences.source_lines import sampled_lines, where
 from ncuroof.roofline import INSTRUCTION_DEFINITION
+from ncuroof.tables import SAMPLED_UNITS
 
 QUANTITY_GROUPS = (
     "traffic_bytes",
@@ -52,6 +68,9 @@ _OCCUPANCY_LIMIT = "occupancy.limit_"
 _BUSY = "busy."
 _ROOF_SHARES = ("datasheet_frac", "reached_frac")
 
+_SAMPLED_LEVEL = "dram"
+"""Memory level of a phase's point: the only one whose traffic ncu samples."""
+
 SMALL_BLOCK = 128
 """Threads per block that `occupancy.small_blocks_frac` assumes."""
 
@@ -70,11 +89,8 @@ LIMITS = {
 }
 """Resources that limit the resident blocks, with their names in sentences."""
 
-STANDS_FOR = ("n_represented", "weight", "counted_average_ns", "counted_shortest_ns", "counted_longest_ns")
-"""Columns of WEIGHTS in each kernel's entry, where a counting run exists."""
 
-
-def kernel_entries(analysed: Analysed, ids: Sequence[int] | None) -> list[Document]:
+def kernel_entries(analysed: Analysed, ids: Sequence[int] | None) -> list[KernelEntry]:
     """Return the entries of the kernels with these ids, in this order, with `scaling` None; of all kernels where `ids` is None."""
     return _Kernels(analysed, ids).describe()
 
@@ -115,26 +131,33 @@ class _Kernels:
         self._time_inside = time_inside(diagnosis, wanted)
         self._busy = defaultdict(list) if ids is not None else _by_kernel(_busy_times(analysed), wanted)
 
-    def describe(self) -> list[Document]:
+    def describe(self) -> list[KernelEntry]:
         """Return the kernels' entries of the document."""
         return [self._kernel(row) for row in self._rows.iter_rows(named=True)]
 
-    def _kernel(self, row: Mapping[str, Any]) -> Document:
+    def _kernel(self, row: Mapping[str, Any]) -> KernelEntry:
         number = row["id"]
         path = self._path[number]
         groups = self._groups(row)
         limiters = groups["occupancy"]["limiters"]
-        process = {"id": row["process_id"], "name": row["process_name"]}
+        process: ProcessEntry = {"id": row["process_id"], "name": row["process_name"]}
         return {
-            **{
-                key: row[key]
-                for key in ("id", "source", "device", "name", "short_name", "family", "workload", "failed")
-            },
-            **{key: row[key] for key in ("grid", "block", "stream", "context")},
+            "id": number,
+            "source": row["source"],
+            "device": row["device"],
+            "name": row["name"],
+            "short_name": row["short_name"],
+            "family": row["family"],
+            "workload": row["workload"],
+            "failed": row["failed"],
+            "grid": row["grid"],
+            "block": row["block"],
+            "stream": row["stream"],
+            "context": row["context"],
             "process": process if row["process_id"] is not None else None,
             "nvtx": row["nvtx"],
             "duration_ns": row["duration_ns"],
-            **({key: row[key] for key in STANDS_FOR} if self._is_weighted else {}),
+            **self._stands_for(row),
             "sm_clock_hz": row["sm_clock_hz"],
             "passes": None if row["passes"] is None else int(row["passes"]),
             "work": self._with_shares("compute", "precision", self._work[number], number),
@@ -143,7 +166,11 @@ class _Kernels:
             "code": next(iter(self._code[number]), None),
             "points": self._points[number],
             "instructions": self._instructions(row),
-            **{key: row[key] for key in ("verdict", "limiter", "side", "dominant_precision", "confidence")},
+            "verdict": row["verdict"],
+            "limiter": row["limiter"],
+            "side": row["side"],
+            "dominant_precision": row["dominant_precision"],
+            "confidence": row["confidence"],
             "path": path,
             "flip": next(iter(self._flips[number]), None),
             "caveats": row["caveats"],
@@ -160,6 +187,17 @@ class _Kernels:
             **self._time_inside.get(number, {}),
         }
 
+    def _stands_for(self, row: Mapping[str, Any]) -> StandsForEntry:
+        if not self._is_weighted:
+            return {}
+        return {
+            "n_represented": row["n_represented"],
+            "weight": row["weight"],
+            "counted_average_ns": row["counted_average_ns"],
+            "counted_shortest_ns": row["counted_shortest_ns"],
+            "counted_longest_ns": row["counted_longest_ns"],
+        }
+
     def _with_shares(self, kind: str, key: str, entries: list[Document], number: int) -> Document:
         """Return the entries by name, with the shares of the data-sheet roof and of the measured roof that the kernel reached."""
         shares = {share["name"]: share for share in self._shares[number] if share["kind"] == kind}
@@ -168,7 +206,7 @@ class _Kernels:
             entry.update((part, shares.get(name, {}).get(part)) for part in _ROOF_SHARES)
         return by_name
 
-    def _instructions(self, row: Mapping[str, Any]) -> Document | None:
+    def _instructions(self, row: Mapping[str, Any]) -> InstructionsEntry | None:
         """Return the block of the instruction roofline; None where the number of executed instructions is not known."""
         if row["instructions.warp_executed"] is None:
             return None
@@ -181,19 +219,19 @@ class _Kernels:
             "points": self._instruction_points[row["id"]],
         }
 
-    def _groups(self, row: Mapping[str, Any]) -> Document:
+    def _groups(self, row: Mapping[str, Any]) -> QuantityEntries:
         groups: Document = {
             group: {key: row[column] for key, column in columns.items()} for group, columns in self._columns.items()
         }
         groups["occupancy"]["limiters"] = occupancy_limiters(row)
         groups["traffic_definition"] = {level: row[column] for level, column in self._traffic_definitions.items()}
         groups["stalls"] = {reason: share for reason, share in groups["stalls"].items() if share is not None}
-        return groups
+        return cast("QuantityEntries", groups)
 
     def _above_roof_cause(self, caveats: Sequence[str]) -> str | None:
         return self._rules.caveats[ABOVE_ROOF].likely_cause(caveats) if ABOVE_ROOF in caveats else None
 
-    def _finding(self, entry: Document, row: Mapping[str, Any], limiters: Sequence[str]) -> Document:
+    def _finding(self, entry: Document, row: Mapping[str, Any], limiters: Sequence[str]) -> FindingEntry:
         rule = self._rules.findings[entry["finding"]]
         name, ranges = row["name"] or "", row["nvtx"] or ()
         advice = rule.advice.text(row["family"], name, ranges, is_from_pytorch=row["is_from_pytorch"], quantities=row)
@@ -209,11 +247,13 @@ class _Kernels:
             ],
             "where": where(self._lines[row["id"]], rule.lines, self._catalogue),
             "gain_ns": entry["gain_ns"],
-            "gain_basis": rule.fix and gain_basis(rule.fix, row, entry["gain_ns"], quantity_label),
+            "gain_basis": None if rule.fix is None else gain_basis(rule.fix, row, entry["gain_ns"], quantity_label),
             "expected_ns": entry["expected_ns"],
             "expected_low_ns": entry["expected_low_ns"],
             "expected_high_ns": entry["expected_high_ns"],
-            "expected_basis": rule.fix and expected_basis(rule.fix, row, entry["limit"], entry["expected_ns"]),
+            "expected_basis": None
+            if rule.fix is None
+            else expected_basis(rule.fix, row, entry["limit"], entry["expected_ns"]),
             "is_most_worth": entry["is_most_worth"],
             "waste": {
                 level: {"bytes": wasted, "frac": wasted / moved}
@@ -228,14 +268,17 @@ def _within(prefix: str, columns: Iterable[str]) -> dict[str, str]:
     return {column.removeprefix(prefix): column for column in columns if column.startswith(prefix)}
 
 
-def _scaling(busy: Document) -> Document:
+def _scaling(busy: Document) -> ScalingEntry:
     """Return how much of a launch's time scales with which peak, for projections; see docs/whatif.md."""
-    names = (
-        *("reached_frac", "reached_by_whole_l2_frac", "tensor_precision"),
-        *("n_blocks", "n_resident_blocks", "shared_bytes_per_block"),
-    )
-    times = {name.removeprefix(_BUSY): value for name, value in busy.items() if name.startswith(_BUSY)}
-    return {"busy_ns": times, **{name: busy[name] for name in names}}
+    return {
+        "busy_ns": {name.removeprefix(_BUSY): value for name, value in busy.items() if name.startswith(_BUSY)},
+        "reached_frac": busy["reached_frac"],
+        "reached_by_whole_l2_frac": busy["reached_by_whole_l2_frac"],
+        "tensor_precision": busy["tensor_precision"],
+        "n_blocks": busy["n_blocks"],
+        "n_resident_blocks": busy["n_resident_blocks"],
+        "shared_bytes_per_block": busy["shared_bytes_per_block"],
+    }
 
 
 def _busy_times(analysed: Analysed) -> pl.DataFrame:
@@ -244,9 +287,9 @@ def _busy_times(analysed: Analysed) -> pl.DataFrame:
     return busy_times(analysed.kernels, analysed.roofline_tables.work)
 
 
-def _by_kernel(table: pl.DataFrame, ids: pl.Series) -> defaultdict[int, list[Document]]:
+def _by_kernel(table: pl.DataFrame, ids: pl.Series) -> defaultdict[int, list[Any]]:
     """Return the rows of a table by kernel, without their `id`."""
-    rows: defaultdict[int, list[Document]] = defaultdict(list)
+    rows: defaultdict[int, list[Any]] = defaultdict(list)
     chosen = table.filter(pl.col("id").is_in(ids.implode()))
     for row in chosen.iter_rows(named=True):
         rows[row.pop("id")].append(row)
@@ -262,7 +305,7 @@ def vendor_rules(reports: Iterable[RawReport]) -> pl.DataFrame:
     return pl.concat(parts).select("id", "rule_id", "type", "title", "message", "speedup_frac", "scope")
 
 
-def vendor_block(messages: Sequence[Record], verdict: str, path: Iterable[Record], rules: Rules) -> Document:
+def vendor_block(messages: Sequence[Record], verdict: str, path: Iterable[Record], rules: Rules) -> VendorEntry:
     """Return NVIDIA's verdict and messages, whether ncuroof's verdict agrees, and why not where it does not.
 
     Args:
@@ -272,7 +315,8 @@ def vendor_block(messages: Sequence[Record], verdict: str, path: Iterable[Record
         rules: for what NVIDIA's messages mean.
     """
     described = [{"id" if key == "rule_id" else key: value for key, value in each.items()} for each in messages]
-    return asdict(vendor_verdict(messages, verdict, path, rules.vendor)) | {"rules": described}
+    found = vendor_verdict(messages, verdict, path, rules.vendor)
+    return cast("VendorEntry", asdict(found) | {"rules": described})
 
 
 def with_limits(advice: str, limiters: Sequence[str], row: Mapping[str, Any], cures: Mapping[str, str]) -> str:
@@ -345,7 +389,7 @@ def _is_reachable(now: float | None, then: float | None) -> bool:
     return now is not None and then is not None and 0 < then < now
 
 
-def weighting_document(analysed: Analysed) -> Document:
+def weighting_document(analysed: Analysed) -> WeightingBlock:
     """Return the block under its key `weighting`; empty without a counting run, where each launch represents only itself."""
     weighting = analysed.weighting
     if weighting is None:
@@ -355,14 +399,73 @@ def weighting_document(analysed: Analysed) -> Document:
             "n_launches": weighting.n_launches,
             "duration_ns": weighting.duration_ns,
             "covered_frac": weighting.covered_frac,
-            "not_recorded": [asdict(each) for each in weighting.not_recorded],
+            "not_recorded": [cast("UnprofiledEntry", asdict(each)) for each in weighting.not_recorded],
             "uneven_frac": uneven_frac(weighting, analysed.measurements.kernels, analysed.diagnosis.verdicts),
             "n_unmatched": weighting.n_unmatched,
             "computation_frac": weighting.computation_frac,
             "uncounted_frac": weighting.uncounted_frac,
             "timed_frac": weighting.timed_frac,
             "foreign": list(weighting.foreign),
-            "wall_times": [time.to_dict() for time in weighting.wall_times],
+            "wall_times": [cast("WallTimeEntry", time.to_dict()) for time in weighting.wall_times],
             "is_summary": weighting.is_summary,
         }
     }
+
+
+# ---- the time inside a kernel -------------------------------------------------------------------------------------------------
+
+
+def time_inside(diagnosis: Diagnosis, ids: pl.Series) -> dict[int, TimeInsideEntry]:
+    """Return the blocks `phases` and `samples` of each kernel that was sampled, by its `id`.
+
+    Args:
+        diagnosis: for PHASES and SAMPLES.
+        ids: the kernels that are wanted.
+    """
+    is_wanted = pl.col("id").is_in(ids.implode())
+    blocks: dict[int, TimeInsideEntry] = {
+        row["id"]: {"phases": [], "samples": _samples(row)}
+        for row in diagnosis.samples.filter(is_wanted).iter_rows(named=True)
+    }
+    for row in diagnosis.phases.filter(is_wanted).iter_rows(named=True):
+        blocks[row["id"]]["phases"].append(_phase(row))
+    return blocks
+
+
+def _phase(row: Mapping[str, Any]) -> PhaseEntry:
+    units = {unit: row[f"utilisation.{unit}"] for unit in SAMPLED_UNITS}
+    point: PhasePointEntry = {
+        "level": _SAMPLED_LEVEL,
+        "precision": row["precision"],
+        "intensity_flop_per_byte": row["intensity_flop_per_byte"],
+        "flop_per_s": row["flop_per_s"],
+        "roof_frac": row["roof_frac"],
+    }
+    return PhaseEntry(
+        start_ns=row["start_ns"],
+        duration_ns=row["duration_ns"],
+        kind=row["kind"],
+        utilisation={unit: share for unit, share in units.items() if share is not None},
+        inferred={each["unit"]: each["frac"] for each in row["inferred"] or ()},
+        sm_active_frac=row["sm_active_frac"],
+        verdict=row["verdict"],
+        limiter=row["limiter"],
+        stall=row["stall"],
+        stall_frac=row["stall_frac"],
+        point=point if row["intensity_flop_per_byte"] is not None else None,
+    )
+
+
+def _samples(row: Mapping[str, Any]) -> SamplesEntry:
+    return SamplesEntry(
+        interval_ns=row["interval_ns"],
+        n=row["n"],
+        passes=row["passes"],
+        series={each["name"]: each["unit"] for each in row["series"]},
+        levels={
+            each["course"]: LevelEntry(sampled_frac=each["sampled_frac"], counted_frac=each["counted_frac"])
+            for each in row["levels"]
+        },
+        courses={each["course"]: each["values"] for each in row["courses"]},
+        caveat=row["caveat"],
+    )

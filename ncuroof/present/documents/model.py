@@ -6,8 +6,16 @@ from ncuroof.diagnosis import load_rules
 from ncuroof.enums import MemoryLevel
 from ncuroof.model import Distance, Operation, Residency
 from ncuroof.model.study import Critical, Row, Study
-from ncuroof.present.analysed import Document
 from ncuroof.present.documents.json_text import TOOL
+from ncuroof.present.schemas.model import (
+    AskedEntry,
+    CriticalEntry,
+    CrossingEntry,
+    DistanceEntry,
+    ModelDocument,
+    ModelRowEntry,
+    ResidencyEntry,
+)
 
 SCHEMA = "ncuroof.model/1"
 
@@ -17,7 +25,7 @@ _LONG_ENOUGH = "long_enough"
 
 def model_document(
     study: Study, *, achieved_flop_per_s: float | None = None, achieved_ns: float | None = None
-) -> Document:
+) -> ModelDocument:
     """Return the document of a study, with a measured rate or time beside the predictions if given.
 
     Args:
@@ -38,7 +46,7 @@ def model_document(
     }
 
 
-def _row(row: Row, found: Distance | None, launch_ns: float) -> Document:
+def _row(row: Row, found: Distance | None, launch_ns: float) -> ModelRowEntry:
     prediction, operation = row.prediction, row.prediction.operation
     return {
         "sizes": dict(row.sizes),
@@ -69,7 +77,7 @@ def _row(row: Row, found: Distance | None, launch_ns: float) -> Document:
     }
 
 
-def _asked(operation: Operation) -> Document:
+def _asked(operation: Operation) -> AskedEntry:
     """Return the work and traffic that an operation needs on any machine."""
     return {
         "flop": operation.flop,
@@ -90,7 +98,7 @@ def _asked(operation: Operation) -> Document:
     }
 
 
-def _residency(found: Residency) -> Document:
+def _residency(found: Residency) -> ResidencyEntry:
     return {
         "working_set_bytes": found.working_set_bytes,
         "capacity_bytes": found.l2_bytes,
@@ -100,7 +108,7 @@ def _residency(found: Residency) -> Document:
     }
 
 
-def _distance(found: Distance) -> Document:
+def _distance(found: Distance) -> DistanceEntry:
     return {
         "limit_flop_per_s": found.limit_flop_per_s,
         "achieved_flop_per_s": found.achieved_flop_per_s,
@@ -110,7 +118,7 @@ def _distance(found: Distance) -> Document:
     }
 
 
-def _critical(found: Critical) -> Document:
+def _critical(found: Critical) -> CriticalEntry:
     return {
         "machine": found.machine.id,
         "dtype": found.dtype,
@@ -121,7 +129,7 @@ def _critical(found: Critical) -> Document:
     }
 
 
-def _crossing(rows: tuple[Row, ...]) -> Document:
+def _crossing(rows: tuple[Row, ...]) -> CrossingEntry:
     return {
         "sizes": dict(rows[0].sizes),
         "dtype": rows[0].dtype,

@@ -9,8 +9,14 @@ import polars as pl
 
 from ncuroof.diagnosis.wall_time import WallTime
 from ncuroof.model.dtypes import DTYPES
-from ncuroof.present.analysed import Analysed, Document
+from ncuroof.present.analysed import Analysed, Record
 from ncuroof.present.documents.json_text import TOOL
+from ncuroof.present.schemas.projection import (
+    ProjectedKernelEntry,
+    ProjectedTimesEntry,
+    ProjectionDocument,
+    TargetEntry,
+)
 from ncuroof.whatif import by_kernel, by_target, concerned, parse_changes, parse_targets, tried
 
 SCHEMA = "ncuroof.whatif/1"
@@ -49,8 +55,6 @@ _OF_OPERANDS = (
     "here."
 )
 
-_COUNTED = ("n_crossing", "n_crossing_to_memory", "n_limited_by_assumed_l2")
-
 
 def trial_document(
     analysed: Analysed,
@@ -59,7 +63,7 @@ def trial_document(
     changes: Sequence[str] = (),
     only: str | None = None,
     fusions: Sequence[str] = (),
-) -> Document:
+) -> ProjectionDocument:
     """Return the document of what a run would take on other GPUs, or after changes.
 
     Args:
@@ -104,7 +108,7 @@ def projection_document(  # noqa: PLR0913  an argument per part of the document
     damage: Sequence[str] = (),
     remarks: Sequence[str] = (),
     wall_time: WallTime | None = None,
-) -> Document:
+) -> ProjectionDocument:
     """Return the document of a projection; kernels by their change of time on the first target, the largest first.
 
     Args:
@@ -153,47 +157,73 @@ def _has_vector_work(busy: pl.DataFrame) -> bool:
     return not busy.filter((pl.col("dominant_precision") == "fp32") & pl.col("tensor_precision").is_null()).is_empty()
 
 
-def _total(row: Document, wall_time: WallTime | None) -> Document:
+def _total(row: Record, wall_time: WallTime | None) -> TargetEntry:
     times = _times(row)
-    of_step: Document = {"wall_recorded_ns": None, "wall_ns": None}
+    wall_recorded_ns, wall_ns = None, None
     if wall_time is not None and times["speedup"]:
         busy_ns = wall_time.computation_frac * wall_time.duration_ns
-        of_step = {
-            "wall_recorded_ns": wall_time.duration_ns,
-            "wall_ns": wall_time.duration_ns - busy_ns + busy_ns / times["speedup"],
-        }
-    return times | of_step | {key: row[key] for key in ("target", "n_launches", "n_unknown", *_COUNTED)}
+        wall_recorded_ns = wall_time.duration_ns
+        wall_ns = wall_recorded_ns - busy_ns + busy_ns / times["speedup"]
+    return {
+        **times,
+        "wall_recorded_ns": wall_recorded_ns,
+        "wall_ns": wall_ns,
+        "target": row["target"],
+        "n_launches": row["n_launches"],
+        "n_unknown": row["n_unknown"],
+        "n_crossing": row["n_crossing"],
+        "n_crossing_to_memory": row["n_crossing_to_memory"],
+        "n_limited_by_assumed_l2": row["n_limited_by_assumed_l2"],
+    }
 
 
-def _times(row: Document) -> Document:
+def _times(row: Record) -> ProjectedTimesEntry:
     """Return the times of the launches that could be projected; None where none could."""
     is_known = row["is_known"]
-    times = {key: row[key] if is_known else None for key in ("recorded_ns", "duration_ns", "least_ns", "most_ns")}
-    return times | {"speedup": row["recorded_ns"] / row["duration_ns"] if is_known and row["duration_ns"] else None}
+    return {
+        "recorded_ns": row["recorded_ns"] if is_known else None,
+        "duration_ns": row["duration_ns"] if is_known else None,
+        "least_ns": row["least_ns"] if is_known else None,
+        "most_ns": row["most_ns"] if is_known else None,
+        "speedup": row["recorded_ns"] / row["duration_ns"] if is_known and row["duration_ns"] else None,
+    }
 
 
-def _kernels(rows: pl.DataFrame) -> list[Document]:
-    kernels: dict[str, Document] = {}
+def _kernels(rows: pl.DataFrame) -> list[ProjectedKernelEntry]:
+    kernels: dict[str, ProjectedKernelEntry] = {}
     for row in rows.iter_rows(named=True):
         kernel = kernels.setdefault(
             row["name"],
             {
-                **{key: row[key] for key in ("id", "name", "short_name", "n_launches", "verdict", "limiter")},
+                "id": row["id"],
+                "name": row["name"],
+                "short_name": row["short_name"],
+                "n_launches": row["n_launches"],
+                "verdict": row["verdict"],
+                "limiter": row["limiter"],
                 "recorded_ns": row["all_recorded_ns"],
                 "ridge_ratio": row["recorded_ridge_ratio"],
                 "projections": [],
             },
         )
         kernel["projections"].append(
-            _times(row)
-            | {"target": row["target"], "limiter": row["limiter_there"], "ridge_ratio": row["ridge_ratio"]}
-            | {key: row[key] for key in (*_COUNTED, "n_unknown", "reason")}
+            {
+                **_times(row),
+                "target": row["target"],
+                "limiter": row["limiter_there"],
+                "ridge_ratio": row["ridge_ratio"],
+                "n_crossing": row["n_crossing"],
+                "n_crossing_to_memory": row["n_crossing_to_memory"],
+                "n_limited_by_assumed_l2": row["n_limited_by_assumed_l2"],
+                "n_unknown": row["n_unknown"],
+                "reason": row["reason"],
+            }
         )
     return sorted(kernels.values(), key=_order)
 
 
-def _order(kernel: Document) -> tuple[float, float]:
+def _order(kernel: ProjectedKernelEntry) -> tuple[float, float]:
     """Return the sort key of a kernel: largest change of time on the first target first, to a ns, then longest recorded time."""
     first = kernel["projections"][0]
-    moved = abs(first["recorded_ns"] - first["duration_ns"]) if first["duration_ns"] is not None else 0.0
+    moved = abs((first["recorded_ns"] or 0.0) - first["duration_ns"]) if first["duration_ns"] is not None else 0.0
     return -round(moved), -(kernel["recorded_ns"] or 0.0)

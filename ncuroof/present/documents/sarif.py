@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
+from pathlib import Path
 from urllib.parse import quote
 
 from ncuroof import formatting
@@ -20,8 +21,12 @@ from ncuroof._version import __version__
 from ncuroof.diagnosis import load_rules
 from ncuroof.enums import NAMELESS
 from ncuroof.metrics.families import USER
-from ncuroof.present.analysed import Document, Record
+from ncuroof.present.analysed import Analysed, Document, Record
+from ncuroof.present.documents.analysis import document as document_of
 from ncuroof.present.documents.kernels import with_limits
+from ncuroof.present.schemas.analysis import AnalysisDocument
+from ncuroof.present.schemas.comparison import ComparisonDocument, MatchEntry
+from ncuroof.present.schemas.kernels import FindingEntry, KernelEntry
 from ncuroof.present.sentences.comparison import cost_ns, match_name, slower
 from ncuroof.present.sentences.match_change import both_times
 from ncuroof.present.sentences.source_lines import changeable
@@ -70,7 +75,12 @@ class _Found:
     kernels: list[int] = field(default_factory=list)
 
 
-def report_sarif(document: Record, tree: SourceTree) -> str:
+def analysis_sarif(analysis: Analysed) -> str:
+    """Return the findings of an analysis; the source files are those around the working directory."""
+    return report_sarif(document_of(analysis), SourceTree.around(Path.cwd()))
+
+
+def report_sarif(document: AnalysisDocument, tree: SourceTree) -> str:
     """Return the findings of a document `ncuroof.analysis/1` that have a source line, those that save most first.
 
     Args:
@@ -88,13 +98,14 @@ def report_sarif(document: Record, tree: SourceTree) -> str:
     return _log("report", ordered, rules, tree, document["summary"]["duration_ns"], _with_gain)
 
 
-def _of_finding(kernel: Record, finding: Record) -> _Found | None:
+def _of_finding(kernel: KernelEntry, finding: FindingEntry) -> _Found | None:
     """Return a finding of one launch; None where no line of it can be changed, or none is known."""
-    lines = finding["where"]["lines"] if finding["where"] else []
+    cause = finding["where"]
+    lines = cause["lines"] if cause else []
     at = next((found for line in lines if (found := changeable(line)) is not None), None)
-    if at is None:
+    if at is None or cause is None:
         return None
-    related = [(f"{formatting.share(line['frac'])} of {finding['where']['of']}", line) for line in lines]
+    related: list[tuple[str, Record]] = [(f"{formatting.share(line['frac'])} of {cause['of']}", line) for line in lines]
     related += [("waited for here", awaited) for line in lines for awaited in line["awaits"]]
     weight = kernel.get("weight") or 1.0
     gain_ns, duration_ns = finding["gain_ns"], kernel["duration_ns"]
@@ -159,20 +170,21 @@ def _rule(name: str, title: str, explanation: str, level: str) -> Document:
     }
 
 
-def comparison_sarif(document: Record, tree: SourceTree) -> str:
+def comparison_sarif(document: ComparisonDocument, tree: SourceTree | None = None) -> str:
     """Return the kernels of a document `ncuroof.comparison/1` that got slower beyond noise, at their source lines.
 
     Kernels without a known line and failed gates are notifications.
 
     Args:
         document: of a comparison.
-        tree: where the source files are.
+        tree: where the source files are; by default around the working directory.
     """
+    tree = tree or SourceTree.around(Path.cwd())
     failed = [gate for gate in document["gates"] if not gate["has_passed"]]
     level = "error" if failed else "warning"
     found, without_line = [], []
     for match in slower(document):
-        at = match["place"] and changeable({**match["place"], "awaits": []})
+        at = match["place"] and changeable(match["place"])
         if at is None:
             without_line.append(match)
         else:
@@ -193,7 +205,7 @@ _SLOWER_HELP = (
 )
 
 
-def _of_match(match: Record, at: Record, level: str) -> _Found:
+def _of_match(match: MatchEntry, at: Record, level: str) -> _Found:
     related: list[tuple[str, Record]] = [
         (f"{both_times(each['time_ns'])} at this line", {**each, "line": each["line"][1]})
         for each in match["lines"]

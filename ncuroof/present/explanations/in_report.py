@@ -8,18 +8,19 @@ from typing import Any
 from ncuroof import formatting
 from ncuroof.diagnosis import load_rules
 from ncuroof.metrics import load_catalogue, quantity_unit
-from ncuroof.present.analysed import Record
 from ncuroof.present.explanations.explain import meant, names
 from ncuroof.present.explanations.meanings import STALLS, every_quantity, limiter_label, load_limiters, quantity_label
+from ncuroof.present.schemas.analysis import AnalysisDocument, GroupEntry
+from ncuroof.present.schemas.kernels import EvidenceEntry, FindingEntry, KernelEntry
 
 _MOST_KERNELS = 3
 _MOST_EVIDENCE = 3
 
-Telling = Callable[[Record], str]
+Telling = Callable[[KernelEntry], str]
 """Returns what to say of a kernel."""
 
 
-def lines_in_report(name: str, run: Record) -> Iterator[str]:
+def lines_in_report(name: str, run: AnalysisDocument) -> Iterator[str]:
     """Yield what a name means in a run; nothing for a name of which a run has no numbers, such as a term.
 
     Args:
@@ -50,12 +51,12 @@ def lines_in_report(name: str, run: Record) -> Iterator[str]:
         yield f"  and {len(groups) - _MOST_KERNELS} more"
 
 
-def _groups(run: Record) -> Iterator[tuple[Record, Record]]:
+def _groups(run: AnalysisDocument) -> Iterator[tuple[KernelEntry, GroupEntry]]:
     kernel_by_id = {kernel["id"]: kernel for kernel in run["kernels"]}
     return ((kernel_by_id[group["id"]], group) for group in run["groups"] if group["id"] in kernel_by_id)
 
 
-def _having(name: str) -> tuple[Callable[[Record], bool], Telling] | None:
+def _having(name: str) -> tuple[Callable[[KernelEntry], bool], Telling] | None:
     """Return which kernels have what a name stands for, and what to say of one; None where no kernel can."""
     rules = load_rules()
     if name in rules.findings:
@@ -74,15 +75,15 @@ def _having(name: str) -> tuple[Callable[[Record], bool], Telling] | None:
     return None
 
 
-def _bound(kernel: Record) -> str:
+def _bound(kernel: KernelEntry) -> str:
     return formatting.bound_by(kernel["verdict"], limiter_label(kernel))
 
 
-def _finding(kernel: Record, name: str) -> Record | None:
+def _finding(kernel: KernelEntry, name: str) -> FindingEntry | None:
     return next((finding for finding in kernel["findings"] if finding["id"] == name), None)
 
 
-def _of_finding(finding: Record | None, kernel: Record) -> str:
+def _of_finding(finding: FindingEntry | None, kernel: KernelEntry) -> str:
     """Return the evidence of a finding and what its fix saves at most."""
     if finding is None:
         return ""
@@ -96,16 +97,16 @@ def _of_finding(finding: Record | None, kernel: Record) -> str:
     return ", ".join(said)
 
 
-def _evidence(finding: Record) -> Sequence[Record]:
-    found: Sequence[Record] = finding["evidence"][:_MOST_EVIDENCE]
+def _evidence(finding: FindingEntry) -> Sequence[EvidenceEntry]:
+    found: Sequence[EvidenceEntry] = finding["evidence"][:_MOST_EVIDENCE]
     return found
 
 
-def _of_quantity(kernel: Record, name: str) -> str:
+def _of_quantity(kernel: KernelEntry, name: str) -> str:
     return formatting.quantity(_value(kernel, name), quantity_unit(name))
 
 
-def _value(kernel: Record, name: str) -> Any:
+def _value(kernel: KernelEntry, name: str) -> Any:
     """Return a quantity of a kernel, None where it is not known or not in the document."""
     group, _, key = name.rpartition(".")
     holder = kernel.get(group) if group else kernel

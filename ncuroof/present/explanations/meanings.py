@@ -15,7 +15,7 @@ from ncuroof.enums import MemoryLevel
 from ncuroof.formatting import first_sentence, label
 from ncuroof.metrics import load_catalogue, precisions
 from ncuroof.metrics.catalogue_types import Quantity
-from ncuroof.present.analysed import Record
+from ncuroof.present.schemas.kernels import KernelEntry
 from ncuroof.resources import profile_file
 
 LEVEL, PRECISION = "<level>", "<precision>"
@@ -177,12 +177,12 @@ def load_limiters() -> Mapping[str, str]:
     return _table("limiter")
 
 
-def limiter_label(kernel: Record) -> str | None:
+def limiter_label(kernel: KernelEntry) -> str | None:
     """Return the label of a kernel's limiter, or None; "L1 or shared" where nothing says which of them fills their stage."""
     return label(_limiter(kernel)) if kernel["limiter"] else None
 
 
-def limiter_in_plain_words(kernel: Record) -> str:
+def limiter_in_plain_words(kernel: KernelEntry) -> str:
     """Return a kernel's limiter in plain words and its name ("waits for data from memory: long scoreboard"), else its name alone.
 
     Raises:
@@ -193,9 +193,8 @@ def limiter_in_plain_words(kernel: Record) -> str:
     return f"{plain}: {label(limiter)}" if plain else label(limiter)
 
 
-def _limiter(kernel: Record) -> str:
-    limiter: str = kernel["limiter"]
-    return _EITHER if _NOT_SPLIT in kernel["caveats"] else limiter
+def _limiter(kernel: KernelEntry) -> str:
+    return _EITHER if _NOT_SPLIT in kernel["caveats"] else kernel["limiter"] or ""
 
 
 @cache

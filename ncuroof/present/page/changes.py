@@ -10,8 +10,11 @@ from ncuroof import formatting
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import rounded
 from ncuroof.present.charts.views import is_plottable
+from ncuroof.present.schemas.comparison import ComparisonDocument, MatchEntry
+from ncuroof.present.schemas.kernels import KernelEntry
 from ncuroof.present.sentences.comparison import (
     ALONE,
+    Alone,
     alone,
     changed_findings,
     changed_lines,
@@ -51,7 +54,7 @@ class ChangeLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Changes:
+class RunChanges:
     """What changed between two runs."""
 
     title: Annotated[str, "of the page: the run after against the one before"]
@@ -67,7 +70,7 @@ class Changes:
     n_more: Annotated[int, "changes that are not shown"]
 
 
-def changes(comparison: Record) -> Changes:
+def changes(comparison: ComparisonDocument) -> RunChanges:
     """Return what the page says of a document `ncuroof.comparison/1`."""
     lines = [_matched(match, comparison) for match in moved(comparison)]
     lines += [_alone(group, key) for key in ALONE for group in comparison[key]]
@@ -80,7 +83,7 @@ def changes(comparison: Record) -> Changes:
     ]
     headline, *remarks = (f"{line[0].upper()}{line[1:]}" for line in outcome(comparison))
     before, after = comparison["before"], comparison["after"]
-    return Changes(
+    return RunChanges(
         title=" against ".join(report_names(after["label"], before["label"])),
         headline=headline,
         sides=[("Before", side(before)), ("After", side(after))],
@@ -107,7 +110,7 @@ def report_names(*labels: str) -> list[str]:
     return [formatting.printable(name) for name in (names if len(set(names)) == len(names) else labels)]
 
 
-def arrows(comparison: Record | None, kernels: Sequence[Record]) -> list[list[Any]]:
+def arrows(comparison: ComparisonDocument | None, kernels: Sequence[KernelEntry]) -> list[list[Any]]:
     """Return position in the document, intensity and rate before (DRAM), and whether the time changed, of matched kernels."""
     if comparison is None:
         return []
@@ -123,7 +126,7 @@ def arrows(comparison: Record | None, kernels: Sequence[Record]) -> list[list[An
     return found
 
 
-def changed_positions(comparison: Record | None, kernels: Sequence[Record]) -> list[int]:
+def changed_positions(comparison: ComparisonDocument | None, kernels: Sequence[KernelEntry]) -> list[int]:
     """Return the position in the document of one launch of each kernel that changed or was added."""
     if comparison is None:
         return []
@@ -133,7 +136,7 @@ def changed_positions(comparison: Record | None, kernels: Sequence[Record]) -> l
     return sorted(position_by_id[first] for first in firsts if first in position_by_id)
 
 
-def _matched(match: Record, comparison: Record) -> ChangeLine:
+def _matched(match: MatchEntry, comparison: ComparisonDocument) -> ChangeLine:
     ids = match["after"][0]["ids"]
     both = times(match, comparison)
     was, became = both or [formatting.MISSING] * 2
@@ -149,7 +152,7 @@ def _matched(match: Record, comparison: Record) -> ChangeLine:
     )
 
 
-def _alone(group: Record, key: str) -> ChangeLine:
+def _alone(group: Record, key: Alone) -> ChangeLine:
     side = 1 if key in _AFTER else 0
     times = [formatting.MISSING, formatting.MISSING]
     times[side] = formatting.duration(group["duration_ns"])

@@ -9,15 +9,16 @@ from typing import Annotated
 
 from ncuroof import formatting
 from ncuroof.diagnosis import Rules
-from ncuroof.present.analysed import Record
-from ncuroof.present.page.changes import Changes, changes
+from ncuroof.present.page.changes import RunChanges, changes
 from ncuroof.present.page.kernel_table import KernelRow, table_columns, table_rows, top_rows
-from ncuroof.present.page.launch_rows import launch_names, launch_rows, most_recoverable_first, n_represented
 from ncuroof.present.page.methods import Methods, methods
 from ncuroof.present.page.operators import Operators, operators
-from ncuroof.present.page.range_tree import RangeLine, range_tree
-from ncuroof.present.sentences.actions import Outlook, outlook, whole_time_ns, worth_a_row
-from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family
+from ncuroof.present.page.range_tree import RangeLine
+from ncuroof.present.schemas.analysis import AnalysisDocument, DeviceEntry, SourceEntry, SummaryEntry, WallTimeEntry
+from ncuroof.present.schemas.comparison import ComparisonDocument
+from ncuroof.present.schemas.kernels import KernelEntry
+from ncuroof.present.sentences.actions import LargestSavings, whole_time_ns
+from ncuroof.present.sentences.breakdowns import BreakdownLine, VerdictShare, by_family
 from ncuroof.present.sentences.model_utilisation import mfu_share, mfu_value
 from ncuroof.present.sentences.remarks import (
     Doubt,
@@ -27,11 +28,11 @@ from ncuroof.present.sentences.remarks import (
     locked_clock_remark,
     run_remarks,
 )
-from ncuroof.present.sentences.report_names import names_of_several
 from ncuroof.present.sentences.savings import about, saves
 from ncuroof.present.sentences.wall_time import WallTimeTable, told_time, wall_time_tables, whose_time
 from ncuroof.present.sentences.weighting import not_the_run_sentences, weighting_sentences
-from ncuroof.present.texts.answer_sentences import SOME, answer_sentences, step_or_gpu_time
+from ncuroof.present.texts.answer_sentences import step_or_gpu_time
+from ncuroof.present.view import RunView, most_recoverable_first, n_represented
 
 _OF_REPORTS = "The outermost lines are the reports."
 _OTHER_RANGES = "A launch counts with the launches that it represents, which may be in other ranges."
@@ -51,20 +52,6 @@ class SourceFacts:
     sections: Annotated[Sequence[str], "identifiers of the collected sections"]
     damage: Annotated[str, "what is wrong with the file, or empty"]
     is_simulated: Annotated[bool, "whether ncuroof wrote it"]
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictShare:
-    """The launches of one verdict."""
-
-    name: Annotated[str, "name of the verdict, for its colour"]
-    title: Annotated[str, "title of the verdict"]
-    doc: Annotated[str, "what the verdict means"]
-    launches: Annotated[str, "number of launches, in words"]
-    duration: Annotated[str, "their GPU time"]
-    share: Annotated[str, "of the run's GPU time"]
-    width: Annotated[str, "width of its part of the bar, in thousandths; 0 where no time is known"]
-    offset: Annotated[str, "start of its part of the bar, in thousandths"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +93,12 @@ class PageContext:
     wall_times: Annotated[Sequence[WallTimeTable], "what the GPU does in a step, for each counting run with a timeline"]
     verdict_shares: Annotated[Sequence[VerdictShare], "time by verdict"]
     time_by_verdict: Annotated[str, "the same as one sentence, for screen readers"]
-    changes: Annotated[Changes | None, "what changed since another run, on the page of a comparison"]
+    changes: Annotated[RunChanges | None, "what changed since another run, on the page of a comparison"]
     operators: Annotated[Operators | None, "expected against measured, where NVTX ranges name operators and shapes"]
     families: Annotated[Sequence[BreakdownLine], "time by family, the longest first"]
     ranges: Annotated[Sequence[RangeLine], "time by NVTX range, none where there are no ranges"]
     ranges_remark: Annotated[str, "what the time of a range includes besides its own launches, or empty"]
-    outlook: Annotated[Outlook, "the largest potential savings over the run"]
+    outlook: Annotated[LargestSavings, "the largest potential savings over the run"]
     top_kernels: Annotated[Sequence[KernelRow], "the groups of equal launches with the most recoverable time"]
     columns: Annotated[Sequence[tuple[str, str, str]], "key, title and kind (number or text) of the table's columns"]
     rows: Annotated[
@@ -121,26 +108,24 @@ class PageContext:
     methods: Annotated[Methods, "how the numbers were obtained"]
 
 
-def page_context(document: Record, rules: Rules, comparison: Record | None = None) -> PageContext:
-    """Return the template's context for a document `ncuroof.analysis/1`, and for a comparison with that run as the one after."""
-    kernels, summary = document["kernels"], document["summary"]
+def page_context(view: RunView, rules: Rules, comparison: ComparisonDocument | None = None) -> PageContext:
+    """Return the template's context for an analysis, and for a comparison with that run as the one after."""
+    document, kernels, summary = view.document, view.kernels, view.summary
     weighting = summary.get("weighting")
-    rows = most_recoverable_first(launch_rows(document))
-    names = launch_names(kernels)
-    shares = list(_verdict_shares(summary, rules))
+    rows = most_recoverable_first(view.rows)
     sources = document["sources"]
     changed = changes(comparison) if comparison is not None else None
     title = sources[0]["file"] if len(sources) == 1 else f"{len(sources)} reports"
     return PageContext(
         title=changed.title if changed else title,
         chips=_chips(document),
-        is_simulated=any(source["simulated"] for source in sources),
+        is_simulated=view.is_simulated,
         sources=[_source(source) for source in sources],
         devices=[_device(index, device, kernels) for index, device in enumerate(document["devices"])],
-        answer=answer_sentences(document, worth_a_row(document)),
-        figures=_figures(document),
-        step=list(_step(summary)),
-        step_title=_step_title(summary, names_of_several(sources)),
+        answer=view.answer,
+        figures=_figures(view),
+        step=list(_step(view.step)),
+        step_title=_step_title(summary, view.reports),
         remarks=run_remarks(summary, [formatting.kernel_name(kernel) for kernel in kernels if kernel["failed"]]),
         weighting=weighting_sentences(weighting),
         doubts=doubts_claim(summary),
@@ -148,24 +133,24 @@ def page_context(document: Record, rules: Rules, comparison: Record | None = Non
         doubted=doubted(summary),
         not_the_run=not_the_run_sentences(weighting, [source["command_line"] for source in sources]),
         totals=_totals(document),
-        wall_times=wall_time_tables(weighting, names_of_several(sources)),
-        verdict_shares=shares,
-        time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in shares),
+        wall_times=wall_time_tables(weighting, view.reports),
+        verdict_shares=view.shares,
+        time_by_verdict="; ".join(f"{share.title} {share.share} ({share.duration})" for share in view.shares),
         changes=changed,
         operators=operators(document["expected"], summary),
         families=by_family(summary),
-        ranges=range_tree(document).lines,
+        ranges=view.ranges.lines,
         ranges_remark=_ranges_remark(document),
-        outlook=outlook(document),
-        top_kernels=top_rows(document, rules, names),
+        outlook=view.outlook,
+        top_kernels=top_rows(view, rules),
         columns=table_columns(kernels),
-        rows=table_rows(document, rules, rows[:_MOST_ROWS], names),
+        rows=table_rows(view, rules, rows[:_MOST_ROWS]),
         n_more=max(len(rows) - _MOST_ROWS, 0),
         methods=methods(document, rules),
     )
 
 
-def _chips(document: Record) -> list[str]:
+def _chips(document: AnalysisDocument) -> list[str]:
     """Return the GPUs, each name once, and how many of the run's launches were profiled."""
     names = dict.fromkeys(formatting.gpu_name(device) for device in document["devices"])
     summary, weighting = document["summary"], document["summary"].get("weighting")
@@ -175,12 +160,13 @@ def _chips(document: Record) -> list[str]:
     return [*names, profiled]
 
 
-def _figures(document: Record) -> list[tuple[str, str]]:
+def _figures(view: RunView) -> list[tuple[str, str]]:
     """Return the expected saving of the first change, how well the tensor cores are used, and how much is above the roofline."""
-    summary, utilisation = document["summary"], (document["expected"] or {}).get("utilisation")
+    summary, expected = view.summary, view.document["expected"]
+    utilisation = None if expected is None else expected["utilisation"]
     found = []
-    if actions := worth_a_row(document):
-        number = document["actions"].index(actions[0]) + 1
+    if actions := view.actions:
+        number = view.document["actions"].index(actions[0]) + 1
         per_work = " per unit of work" if actions[0]["needs_more_work"] else ""
         what = (
             f"expected saving{per_work} of change {number}"
@@ -198,16 +184,15 @@ def _figures(document: Record) -> list[tuple[str, str]]:
     return found
 
 
-def _step_title(summary: Record, reports: Sequence[str]) -> str:
+def _step_title(summary: SummaryEntry, reports: Sequence[str]) -> str:
     """Return whose time the bar shows, and how long it is; empty without a timeline."""
     time = told_time(summary.get("weighting"))
     return "" if time is None else f"{whose_time(time, reports)}, {formatting.duration(time['duration_ns'])}"
 
 
-def _step(summary: Record) -> Iterable[StepPart]:
+def _step(time: WallTimeEntry | None) -> Iterable[StepPart]:
     """Yield the parts of a step: what the GPU works, and why it waits, as long as it does so without a profiler."""
-    time = told_time(summary.get("weighting"))
-    if time is None or "selection" in summary or time["idle_frac"] < SOME:
+    if time is None:
         return
     shares = {
         is_idle: sum(part["share_frac"] for part in time["parts"] if part["is_idle"] is is_idle)
@@ -228,13 +213,13 @@ def _step(summary: Record) -> Iterable[StepPart]:
         offset += 1000 * share_frac
 
 
-def _ranges_remark(document: Record) -> str:
+def _ranges_remark(document: AnalysisDocument) -> str:
     represents_others = any(number != 1 for number in n_represented(document["kernels"]) or ())
     parts = [_OF_REPORTS if len(document["sources"]) > 1 else "", _OTHER_RANGES if represents_others else ""]
     return " ".join(filter(None, parts))
 
 
-def _source(source: Record) -> SourceFacts:
+def _source(source: SourceEntry) -> SourceFacts:
     facts = {
         "Nsight Compute": source["ncu_version"],
         "driver": source["driver_version"],
@@ -254,7 +239,7 @@ def _source(source: Record) -> SourceFacts:
     )
 
 
-def _device(index: int, device: Record, kernels: Sequence[Record]) -> tuple[str, Sequence[tuple[str, str]]]:
+def _device(index: int, device: DeviceEntry, kernels: Sequence[KernelEntry]) -> tuple[str, Sequence[tuple[str, str]]]:
     own = [kernel for kernel in kernels if kernel["device"] == index]
     clocks = [kernel["sm_clock_hz"] for kernel in own if kernel["sm_clock_hz"]]
     low, middle, high = (
@@ -270,8 +255,9 @@ def _device(index: int, device: Record, kernels: Sequence[Record]) -> tuple[str,
     ]
 
 
-def _totals(document: Record) -> list[tuple[str, str]]:
-    summary, utilisation = document["summary"], (document["expected"] or {}).get("utilisation")
+def _totals(document: AnalysisDocument) -> list[tuple[str, str]]:
+    summary, expected = document["summary"], document["expected"]
+    utilisation = None if expected is None else expected["utilisation"]
     mfu = [] if utilisation is None else [("MFU", mfu_value(utilisation, summary))]
     duration_ns, recoverable_ns = summary["duration_ns"], summary["recoverable_ns"]
     recorded = formatting.quantity(summary["n_kernels"], "count")
@@ -285,20 +271,3 @@ def _totals(document: Record) -> list[tuple[str, str]]:
         ("failed to profile", formatting.quantity(summary["n_failed"], "count")),
         *mfu,
     ]
-
-
-def _verdict_shares(summary: Record, rules: Rules) -> Iterable[VerdictShare]:
-    offset = 0.0
-    for name, share in summary["by_verdict"].items():
-        width = 1000 * (share["share_frac"] or 0.0)
-        yield VerdictShare(
-            name=name,
-            title=rules.verdicts[name].title,
-            doc=rules.verdicts[name].doc,
-            launches=formatting.launches(share["n_launches"]),
-            duration=formatting.duration(share["duration_ns"]),
-            share=formatting.share(share["share_frac"]),
-            width=f"{width:.1f}",
-            offset=f"{offset:.1f}",
-        )
-        offset += width

@@ -16,16 +16,17 @@ from ncuroof.metrics import Catalogue
 from ncuroof.metrics.families import title
 from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import chart, rounded
-from ncuroof.present.charts.views import FLOP, VIEWS, View
+from ncuroof.present.charts.views import FLOP, VIEWS, RooflineView
 from ncuroof.present.explanations.meanings import limiter_label
 from ncuroof.present.page.changes import arrows, changed_positions
 from ncuroof.present.page.kernel_detail import RANGE_MARK, SECTIONS, KernelDetails
-from ncuroof.present.page.launch_rows import LaunchRow, launch_names, launch_rows, n_represented
-from ncuroof.present.page.range_tree import range_tree
 from ncuroof.present.page.text_table import Cell, Texts
 from ncuroof.present.page.whatif import scaling, targets
+from ncuroof.present.schemas.analysis import AnalysisDocument
+from ncuroof.present.schemas.comparison import ComparisonDocument
+from ncuroof.present.schemas.kernels import KernelEntry
 from ncuroof.present.sentences.actions import action_lines, counted_finding, gpu_time, most_worth
-from ncuroof.present.sentences.report_names import names_of_several
+from ncuroof.present.view import LaunchRow, RunView, n_represented
 
 DETAILS_PER_PART = 64
 """Number of launches whose details are unpacked together."""
@@ -36,18 +37,17 @@ RESOURCES = (
 """Utilisations with a column of bars."""
 
 
-def page_index(document: Record, rules: Rules, comparison: Record | None = None) -> dict[str, Any]:
+def page_index(run: RunView, rules: Rules, comparison: ComparisonDocument | None = None) -> dict[str, Any]:
     """Return the index: columns of all launches, the charts of all devices, and the display names used in both."""
     texts = Texts()
-    kernels = document["kernels"]
-    tree = range_tree(document)
+    document, kernels = run.document, run.kernels
     moved = arrows(comparison, kernels)
     precisions = {
         name for kernel in kernels for name in (kernel["dominant_precision"], *_dot_precisions(kernel)) if name
     }
     return {
-        "launches": {**_launches(kernels, texts), "line": tree.line_by_launch},
-        "groups": [_group(row) for row in launch_rows(document)],
+        "launches": {**_launches(run, texts), "line": run.ranges.line_by_launch},
+        "groups": [_group(row) for row in run.rows],
         "dots": {view.name: _dots(kernels, view) for view in VIEWS},
         "off": {view.name: [_cell(view.off_chart_reason(kernel), texts) for kernel in kernels] for view in VIEWS},
         "charts": _charts(document, texts, moved),
@@ -63,7 +63,7 @@ def page_index(document: Record, rules: Rules, comparison: Record | None = None)
         "precisions": {name: formatting.label(name) for name in sorted(precisions)},
         "integers": [name for name in sorted(precisions) if formatting.work_units([name]) == "OP"],
         "resources": {name: formatting.label(name) for name in RESOURCES},
-        "reports": names_of_several(document["sources"]) or [source["file"] for source in document["sources"]],
+        "reports": run.reports or [source["file"] for source in document["sources"]],
         "ranges": [
             [
                 place.names,
@@ -73,7 +73,7 @@ def page_index(document: Record, rules: Rules, comparison: Record | None = None)
                 place.verdict,
                 place.said,
             ]
-            for place in tree.places
+            for place in run.ranges.places
         ],
         "arrows": moved,
         "changed": changed_positions(comparison, kernels),
@@ -85,7 +85,7 @@ def page_index(document: Record, rules: Rules, comparison: Record | None = None)
     }
 
 
-def detail_parts(document: Record, rules: Rules, catalogue: Catalogue) -> Iterable[dict[str, Any]]:
+def detail_parts(document: AnalysisDocument, rules: Rules, catalogue: Catalogue) -> Iterable[dict[str, Any]]:
     """Yield the details of `DETAILS_PER_PART` launches at a time, each part with the texts and quantities that it refers to."""
     kernels = document["kernels"]
     for first in range(0, len(kernels), DETAILS_PER_PART):
@@ -102,19 +102,20 @@ def detail_parts(document: Record, rules: Rules, catalogue: Catalogue) -> Iterab
         yield {"kernels": described, "quantities": details.quantities, "texts": texts.table()}
 
 
-def dram_intensity(kernel: Record) -> float | None:
+def dram_intensity(kernel: KernelEntry) -> float | None:
     """Return FLOPs per DRAM byte in the dominant precision; None where either is not known."""
     point: Record = next(iter(FLOP.dots(kernel).get("dram", ())), {})
     return point.get("intensity_flop_per_byte")
 
 
-def _launches(kernels: Sequence[Record], texts: Texts) -> dict[str, Any]:
+def _launches(run: RunView, texts: Texts) -> dict[str, Any]:
+    kernels = run.kernels
     findings = [most_worth(kernel["findings"]) for kernel in kernels]
     counted = [counted_finding(kernel["findings"]) for kernel in kernels]
     return {
         "id": [kernel["id"] for kernel in kernels],
         "name": [texts.add(kernel["name"] or formatting.kernel_name(kernel)) for kernel in kernels],
-        "short": list(map(texts.add, launch_names(kernels))),
+        "short": list(map(texts.add, run.names)),
         "device": [kernel["device"] for kernel in kernels],
         "source": [kernel["source"] for kernel in kernels],
         "grid": [_cell(_extent(kernel["grid"]), texts) for kernel in kernels],
@@ -150,7 +151,7 @@ def _group(row: LaunchRow) -> dict[str, Any]:
     }
 
 
-def _dots(kernels: Sequence[Record], view: View) -> dict[str, dict[str, list[Any]]]:
+def _dots(kernels: Sequence[KernelEntry], view: RooflineView) -> dict[str, dict[str, list[Any]]]:
     """Return the dots of all launches by level, in their dominant precision; coordinates are None for a launch without a dot."""
     dots = [view.dots(kernel) for kernel in kernels]
     return {
@@ -159,7 +160,7 @@ def _dots(kernels: Sequence[Record], view: View) -> dict[str, dict[str, list[Any
     }
 
 
-def _places(points: Sequence[Record], view: View) -> dict[str, list[Any]]:
+def _places(points: Sequence[Record], view: RooflineView) -> dict[str, list[Any]]:
     return {
         "x": [rounded(point.get(view.intensity)) for point in points],
         "y": [rounded(point.get(view.rate)) for point in points],
@@ -168,11 +169,11 @@ def _places(points: Sequence[Record], view: View) -> dict[str, list[Any]]:
     }
 
 
-def _dot_precisions(kernel: Record) -> Iterable[str]:
+def _dot_precisions(kernel: KernelEntry) -> Iterable[str]:
     return (point["precision"] for point in FLOP.points(kernel))
 
 
-def _points(kernel: Record, view: View) -> list[list[Any]]:
+def _points(kernel: KernelEntry, view: RooflineView) -> list[list[Any]]:
     """Return level, precision and coordinates of each point of a launch that can be drawn."""
     return [
         [level, point.get("precision", ""), rounded(point[view.intensity]), rounded(point[view.rate])]
@@ -181,7 +182,7 @@ def _points(kernel: Record, view: View) -> list[list[Any]]:
     ]
 
 
-def _charts(document: Record, texts: Texts, moved: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
+def _charts(document: AnalysisDocument, texts: Texts, moved: Sequence[Sequence[Any]]) -> list[dict[str, Any]]:
     """Return the charts of each device, including those that only kernels refer to."""
     devices, kernels = document["devices"], document["kernels"]
     numbers = {*range(len(devices)), *(kernel["device"] for kernel in kernels)} - {None}
@@ -197,7 +198,7 @@ def _charts(document: Record, texts: Texts, moved: Sequence[Sequence[Any]]) -> l
     ]
 
 
-def _views(document: Record, device: int, moved: Sequence[Sequence[Any]]) -> dict[str, Any]:
+def _views(document: AnalysisDocument, device: int, moved: Sequence[Sequence[Any]]) -> dict[str, Any]:
     """Return a device's charts by view, and which view opens first: the first with dots."""
     kernels = [kernel for kernel in document["kernels"] if kernel["device"] == device]
     places = [(x, y) for position, x, y, _ in moved if document["kernels"][position]["device"] == device]

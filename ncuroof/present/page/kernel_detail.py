@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from ncuroof import formatting
-from ncuroof.diagnosis import UNEVEN, Rules
+from ncuroof.diagnosis import UNEVEN, Rules, load_rules
 from ncuroof.metrics import Catalogue, quantity_unit
 from ncuroof.metrics.families import title
-from ncuroof.present.analysed import Record
 from ncuroof.present.documents.kernels import ABOVE_ROOF
 from ncuroof.present.explanations.meanings import limiter_label
-from ncuroof.present.page.phase_strip import phase_block
 from ncuroof.present.page.quantity_cells import (
     ACCESS,
     OCCUPANCY,
@@ -29,8 +27,21 @@ from ncuroof.present.page.quantity_cells import (
     work_rows,
 )
 from ncuroof.present.page.text_table import Cell, Texts
+from ncuroof.present.schemas.analysis import AnalysisDocument
+from ncuroof.present.schemas.kernels import (
+    FindingEntry,
+    KernelEntry,
+    MissingEntry,
+    PhaseEntry,
+    SampledLineEntry,
+    SamplesEntry,
+    StepEntry,
+    VendorEntry,
+    VendorRuleEntry,
+)
 from ncuroof.present.sentences.actions import of_what
 from ncuroof.present.sentences.collect_options import collect_options
+from ncuroof.present.sentences.phases import busiest_course, limits_sentence
 from ncuroof.present.sentences.remarks import flip_sentence
 from ncuroof.present.sentences.savings import saves
 from ncuroof.present.sentences.source_lines import cost, line_text, place, waits_for, where_sentence
@@ -102,7 +113,7 @@ def plain_message(message: str) -> str:
 class KernelDetails:
     """Describes kernels of one document; long texts are interned in `texts`, and `quantities` lists the quantities referred to."""
 
-    def __init__(self, document: Record, rules: Rules, catalogue: Catalogue, texts: Texts) -> None:
+    def __init__(self, document: AnalysisDocument, rules: Rules, catalogue: Catalogue, texts: Texts) -> None:
         self._sources = document["sources"]
         self._rules = rules
         self._texts = texts
@@ -110,7 +121,7 @@ class KernelDetails:
         self._question_by_node = {node.id: node.question for node in rules.nodes}
         self.quantities = self._cells.quantities
 
-    def describe(self, kernel: Record) -> dict[str, Any]:
+    def describe(self, kernel: KernelEntry) -> dict[str, Any]:
         """Return the detail of a kernel."""
         return {
             "summary": self._summary(kernel),
@@ -139,7 +150,7 @@ class KernelDetails:
             "phases": phase_block(kernel, self._texts),
         }
 
-    def _caveat(self, kernel: Record, name: str) -> Cell:
+    def _caveat(self, kernel: KernelEntry, name: str) -> Cell:
         rules = self._rules.caveats
         meaning = rules[name].doc if name in rules else name
         if name == ABOVE_ROOF:
@@ -151,7 +162,7 @@ class KernelDetails:
             )
         return self._texts.add(meaning)
 
-    def _summary(self, kernel: Record) -> Cell:
+    def _summary(self, kernel: KernelEntry) -> Cell:
         parts = []
         if (limiter := limiter_label(kernel)) is not None:
             parts.append(f"limited by {limiter}")
@@ -164,7 +175,7 @@ class KernelDetails:
             parts.append(f"represents {formatting.launch_count(stood_for)} launches, {together} together")
         return self._texts.add("; ".join(parts))
 
-    def _step(self, step: Record, kernel: Record) -> list[Any]:
+    def _step(self, step: StepEntry, kernel: KernelEntry) -> list[Any]:
         quantity = step["quantity"]
         beyond = beyond_speed_of_light(kernel) if quantity == "utilisation.busiest" else None
         is_beyond = beyond is not None and beyond > (step["value"] or 0.0)
@@ -181,7 +192,7 @@ class KernelDetails:
             is_known or quantity == "check.failed",
         ]
 
-    def _speed_of_light(self, kernel: Record) -> dict[str, Any]:
+    def _speed_of_light(self, kernel: KernelEntry) -> dict[str, Any]:
         """Return the bars of both sides of NVIDIA's Speed of Light, and the threshold of a busy unit where the path asks for it."""
         sides = [(name, kernel["utilisation"].get(name)) for name in ("memory", "compute")]
         asked = next((step for step in kernel["path"] if step["quantity"] == _BUSIEST and step["threshold"]), None)
@@ -197,15 +208,15 @@ class KernelDetails:
             else f"line: {formatting.threshold(asked['threshold'], quantity_unit(_BUSIEST))}",
         }
 
-    def _beyond(self, kernel: Record) -> list[list[Cell]]:
+    def _beyond(self, kernel: KernelEntry) -> list[list[Cell]]:
         """Return a remark where L2 is busier than NVIDIA's Speed of Light total for memory; else no row."""
         return [] if beyond_speed_of_light(kernel) is None else [[self._texts.add(_BEYOND)]]
 
-    def _finding(self, kernel: Record, finding: Record) -> dict[str, Any]:
+    def _finding(self, kernel: KernelEntry, finding: FindingEntry) -> dict[str, Any]:
         gain_ns, duration_ns = finding["gain_ns"], kernel["duration_ns"]
-        is_known = gain_ns is not None and duration_ns
-        share = formatting.share(gain_ns / duration_ns) if is_known else None
-        gain = f"{saves(finding)} (at most {share} {of_what(finding)})" if is_known else None
+        gain = None
+        if gain_ns is not None and duration_ns:
+            gain = f"{saves(finding)} (at most {formatting.share(gain_ns / duration_ns)} {of_what(finding)})"
         return {
             "id": finding["id"],
             "title": self._texts.add(finding["title"]),
@@ -223,7 +234,7 @@ class KernelDetails:
             "evidence": [self._cells.row(item["quantity"], item["value"]) for item in finding["evidence"]],
         }
 
-    def _vendor(self, kernel: Record) -> dict[str, Any]:
+    def _vendor(self, kernel: KernelEntry) -> dict[str, Any]:
         vendor = kernel["vendor"]
         rules = vendor["rules"]
         # Errors of rules inside ncu contain paths of the recording machine, so only their number is shown.
@@ -234,7 +245,7 @@ class KernelDetails:
             "broken": f"{n_broken} messages from rules that failed inside ncu are not shown" if n_broken else "",
         }
 
-    def _vendor_sentence(self, vendor: Record, ours: str) -> str:
+    def _vendor_sentence(self, vendor: VendorEntry, ours: str) -> str:
         theirs = vendor["verdict"]
         if theirs is None:
             return ""
@@ -244,23 +255,23 @@ class KernelDetails:
         own = self._rules.verdicts[ours].title
         return f"NVIDIA's Speed of Light rule reads this kernel as {title}, ncuroof as {own}. {vendor.get('why') or ''}"
 
-    def _vendor_rule(self, rule: Record) -> list[Cell]:
+    def _vendor_rule(self, rule: VendorRuleEntry) -> list[Cell]:
         speedup = rule["speedup_frac"]
         scope = f" ({rule['scope']})" if rule["scope"] else ""
         return [
             self._texts.add(rule["title"] or rule["id"]),
-            self._texts.add(plain_message(rule["message"])),
+            self._texts.add(plain_message(rule["message"] or "")),
             "" if speedup is None else f"estimated speedup {formatting.share(speedup)}{scope}",
         ]
 
-    def _missing(self, missing: Sequence[Record]) -> dict[str, Any]:
+    def _missing(self, missing: Sequence[MissingEntry]) -> dict[str, Any]:
         return {
             "quantities": [self._cells.number(entry["quantity"]) for entry in missing],
             "options": self._texts.add(collect_options(entry["collect"] for entry in missing)),
         }
 
-    def _facts(self, kernel: Record) -> list[list[Cell]]:
-        launch, process = kernel["launch"], kernel["process"] or {}
+    def _facts(self, kernel: KernelEntry) -> list[list[Cell]]:
+        launch, process = kernel["launch"], kernel["process"]
         set_by = f", set by {formatting.label(by)}" if (by := kernel["min_time_by"]) else ""
         times = {
             "time": formatting.duration(kernel["duration_ns"]),
@@ -286,7 +297,7 @@ class KernelDetails:
         known = {label: value for label, value in launched.items() if value != formatting.MISSING}
         return [[self._texts.add(label), self._texts.add(value)] for label, value in (times | known).items()]
 
-    def _lines(self, lines: Iterable[Record]) -> list[list[Cell]]:
+    def _lines(self, lines: Iterable[SampledLineEntry]) -> list[list[Cell]]:
         rows: list[list[Cell]] = [
             [
                 formatting.share(cost(line)),
@@ -299,7 +310,7 @@ class KernelDetails:
         ]
         return rows or [[self._texts.add(_NO_LINES)]]
 
-    def _limiters(self, kernel: Record) -> list[list[Cell]]:
+    def _limiters(self, kernel: KernelEntry) -> list[list[Cell]]:
         limiters = kernel["occupancy"].get("limiters")
         if not limiters:
             return []
@@ -314,12 +325,92 @@ def _written(number: int | None) -> str:
     return formatting.MISSING if number is None else str(number)
 
 
-def _stood_for(kernel: Record) -> str:
+def _stood_for(kernel: KernelEntry) -> str:
     """Return how many launches a profiled one represents, with their average, shortest and longest time where counted."""
     n_launches = kernel.get("n_represented")
     if n_launches is None or n_launches == 1:
         return formatting.MISSING
-    average_ns, *ends_ns = map(kernel.get, ("counted_average_ns", "counted_shortest_ns", "counted_longest_ns"))
+    average_ns, *ends_ns = (
+        kernel.get("counted_average_ns"),
+        kernel.get("counted_shortest_ns"),
+        kernel.get("counted_longest_ns"),
+    )
     average = "" if average_ns is None else f", {formatting.duration(average_ns)} on average"
     ends = "" if None in ends_ns else f", from {' to '.join(map(formatting.duration, ends_ns))}"
     return f"{formatting.launch_count(n_launches)} launches{average}{ends}"
+
+
+# ---- the time inside a kernel -------------------------------------------------------------------------------------------------
+
+_MOST_UNITS = 3
+_LEAST_SHOWN = 0.05
+"""Use of a unit that is worth a word."""
+
+_COURSE = (
+    "The columns show how busy the busiest sampled unit was; the band below has the colour of each phase's verdict."
+)
+
+
+def phase_block(kernel: KernelEntry, texts: Texts) -> dict[str, Any] | None:
+    """Return the block of a kernel's detail; None where its report holds no series.
+
+    Args:
+        kernel: an entry of the document.
+        texts: takes the long texts.
+    """
+    samples, duration_ns = kernel.get("samples"), kernel["duration_ns"]
+    if samples is None or duration_ns is None:
+        return None
+    sentence = limits_sentence(kernel)
+    return {
+        "sentence": texts.add(f"{sentence[:1].upper()}{sentence[1:]}." if sentence else ""),
+        "label": f"Use of the busiest unit over the kernel's time: {sentence}",
+        "course": busiest_course(kernel),
+        "parts": [_part(phase, duration_ns) for phase in kernel["phases"]],
+        "notes": [texts.add(note) for note in _notes(kernel, samples)],
+    }
+
+
+def _part(phase: PhaseEntry, total_ns: float) -> dict[str, Any]:
+    start, length = phase["start_ns"] / total_ns, phase["duration_ns"] / total_ns
+    title = load_rules().verdicts[phase["verdict"]].title
+    limiter = formatting.label(phase["limiter"]) if phase["limiter"] else ""
+    return {
+        "start": round(start, 4),
+        "length": round(length, 4),
+        "verdict": phase["verdict"],
+        "when": f"{100 * start:.0f} to {100 * (start + length):.0f} %",
+        "length_text": formatting.duration(phase["duration_ns"]),
+        "kind": phase["kind"],
+        "limit": f"{title}: {limiter}" if limiter else title,
+        "units": ", ".join(_busiest(phase)),
+    }
+
+
+def _busiest(phase: PhaseEntry) -> Iterator[str]:
+    """Yield the busiest units that were sampled, each with its share."""
+    used = sorted(phase["utilisation"].items(), key=lambda item: -item[1])
+    for unit, share in used[:_MOST_UNITS]:
+        if share >= _LEAST_SHOWN:
+            yield f"{formatting.label(unit)} {formatting.percent(share)}"
+
+
+def _notes(kernel: KernelEntry, samples: SamplesEntry) -> Iterator[str]:
+    """Yield how the series were sampled, and what makes them less certain."""
+    if kernel["phases"]:
+        yield _COURSE
+    if units := _inferred(kernel):
+        yield f"Not sampled, and inferred from the whole kernel's use and how active the SMs were: {units}."
+    runs = "one run" if samples["passes"] == 1 else f"{samples['passes']} runs"
+    every = formatting.duration(samples["interval_ns"])
+    yield f"{samples['n']} samples, one every {every}, from {runs} of the kernel." + (
+        f" {samples['caveat'][:1].upper()}{samples['caveat'][1:]}." if samples["caveat"] else ""
+    )
+
+
+def _inferred(kernel: KernelEntry) -> str:
+    """Return the units that were not sampled although the kernel uses them."""
+    units = dict.fromkeys(
+        unit for phase in kernel["phases"] for unit, share in phase["inferred"].items() if share >= _LEAST_SHOWN
+    )
+    return ", ".join(map(formatting.label, units))

@@ -8,13 +8,13 @@ from typing import Annotated
 
 from ncuroof import formatting
 from ncuroof.diagnosis import Rules
-from ncuroof.present.analysed import Record
 from ncuroof.present.explanations.meanings import limiter_label
 from ncuroof.present.page.data import dram_intensity
-from ncuroof.present.page.launch_rows import LaunchRow, launch_rows
+from ncuroof.present.schemas.kernels import KernelEntry
 from ncuroof.present.sentences.actions import most_worth
 from ncuroof.present.sentences.breakdowns import extremes
 from ncuroof.present.sentences.source_lines import where_sentence
+from ncuroof.present.view import LaunchRow, RunView
 
 _N_TOP = 3
 
@@ -51,39 +51,38 @@ COLUMNS = (
 """Key, title and kind of the columns of the table of kernels."""
 
 
-def table_columns(kernels: Sequence[Record]) -> list[tuple[str, str, str]]:
+def table_columns(kernels: Sequence[KernelEntry]) -> list[tuple[str, str, str]]:
     """Return COLUMNS, with the unit of these kernels' work in the titles."""
     unit = formatting.work_units(kernel["dominant_precision"] or "" for kernel in kernels)
     return [(key, title.replace("FLOP", unit.rpartition(" or ")[2]), kind) for key, title, kind in COLUMNS]
 
 
-def table_rows(document: Record, rules: Rules, rows: Iterable[LaunchRow], names: Sequence[str]) -> list[KernelRow]:
+def table_rows(view: RunView, rules: Rules, rows: Iterable[LaunchRow]) -> list[KernelRow]:
     """Return the rows as text.
 
     Args:
-        document: an analysis.
+        view: an analysis.
         rules: titles of the verdicts.
-        rows: of the document.
-        names: of all its launches, as `launch_names`.
+        rows: of the view.
     """
-    kernels, total_ns = document["kernels"], document["summary"]["duration_ns"]
-    return [_row(kernels[row.position], row, total_ns, rules, names[row.position]) for row in rows]
+    total_ns, names = view.summary["duration_ns"], view.names
+    return [_row(view.kernels[row.position], row, total_ns, rules, names[row.position]) for row in rows]
 
 
-def top_rows(document: Record, rules: Rules, names: Sequence[str]) -> list[KernelRow]:
-    """Return the rows of the first groups that have recoverable time, with the extremes of their times; arguments as above."""
-    rows = table_rows(document, rules, launch_rows(document)[:_N_TOP], names)
+def top_rows(view: RunView, rules: Rules) -> list[KernelRow]:
+    """Return the rows of the first groups that have recoverable time, with the extremes of their times."""
+    rows = table_rows(view, rules, view.rows[:_N_TOP])
     return [
         replace(
             row,
             cells={**row.cells, "launches": formatting.launches(group["n_launches"]), "extremes": extremes(group)},
         )
-        for row, group in zip(rows, document["groups"], strict=False)
+        for row, group in zip(rows, view.document["groups"], strict=False)
         if group["recoverable_ns"]
     ]
 
 
-def _row(kernel: Record, row: LaunchRow, total_ns: float | None, rules: Rules, name: str) -> KernelRow:
+def _row(kernel: KernelEntry, row: LaunchRow, total_ns: float | None, rules: Rules, name: str) -> KernelRow:
     utilisation = kernel["utilisation"]
     finding = most_worth(kernel["findings"])
     return KernelRow(

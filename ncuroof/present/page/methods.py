@@ -15,9 +15,10 @@ from ncuroof.diagnosis import Rules
 from ncuroof.diagnosis.conditions import Condition
 from ncuroof.metrics import quantity_unit
 from ncuroof.present.analysed import Record
-from ncuroof.present.charts.views import VIEWS, View
+from ncuroof.present.charts.views import VIEWS, RooflineView
 from ncuroof.present.documents.kernels import QUANTITY_GROUPS
 from ncuroof.present.explanations.explain import explain, names
+from ncuroof.present.schemas.analysis import AnalysisDocument, CeilingEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +39,16 @@ class Methods:
     versions: Annotated[Sequence[tuple[str, str]], "versions of ncuroof and of the document schema"]
 
 
-def methods(document: Record, rules: Rules) -> Methods:
+def methods(document: AnalysisDocument, rules: Rules) -> Methods:
     """Return the methods of a document: the definitions, caveats and roofs that occur in it, and all of the rules."""
     kernels = document["kernels"]
     definitions: dict[tuple[str, str, str], None] = {}
     n_by_caveat = Counter(caveat for kernel in kernels for caveat in kernel["caveats"])
     for kernel in kernels:
-        for kind, block in (("work", "work"), ("traffic", "bandwidth")):
-            for name, entry in kernel[block].items():
-                definitions[kind, formatting.label(name), entry["definition"]] = None
+        for name, work in kernel["work"].items():
+            definitions["work", formatting.label(name), work["definition"]] = None
+        for name, traffic in kernel["bandwidth"].items():
+            definitions["traffic", formatting.label(name), traffic["definition"]] = None
         if instructions := kernel["instructions"]:
             definitions["work", "warp instructions", instructions["definition"]] = None
     names = [formatting.gpu_name(device) for device in document["devices"]]
@@ -78,7 +80,7 @@ def _condition(condition: Condition) -> str:
     return f"{condition.quantity} {op} {formatting.threshold(condition.threshold, unit)}"
 
 
-def _ceiling(ceiling: Record, names: Sequence[str], view: View) -> tuple[str, str, str, str, str]:
+def _ceiling(ceiling: CeilingEntry, names: Sequence[str], view: RooflineView) -> tuple[str, str, str, str, str]:
     write = view.write_slope if ceiling["kind"] == "bandwidth" else view.write_rate
     device = ceiling["device"]
     return (
@@ -90,7 +92,7 @@ def _ceiling(ceiling: Record, names: Sequence[str], view: View) -> tuple[str, st
     )
 
 
-def explained(document: Record) -> list[tuple[str, str]]:
+def explained(document: AnalysisDocument) -> list[tuple[str, str]]:
     """Return each name in the document that `ncuroof explain` knows, with its explanation, sorted by name."""
     met = {name for kernel in document["kernels"] for name in _names_of(kernel)}
     return [(name, explain(name, with_files=False)) for name in sorted(met & set(names()))]

@@ -9,7 +9,7 @@ from typing import Annotated
 from ncuroof import formatting
 from ncuroof.enums import Verdict
 from ncuroof.expected.ranges import SEPARATOR
-from ncuroof.present.analysed import Record
+from ncuroof.present.schemas.analysis import ExpectedEntry, ModuleEntry, OperatorEntry, SummaryEntry
 from ncuroof.present.sentences.model_utilisation import utilisation_sentence
 
 _MOST_LINES = 50
@@ -56,7 +56,7 @@ class Operators:
     modules_remark: Annotated[str, "that modules count profiled launches only, where some represent others; else empty"]
 
 
-def operators(expected: Record | None, summary: Record) -> Operators | None:
+def operators(expected: ExpectedEntry | None, summary: SummaryEntry) -> Operators | None:
     """Return the page's texts for the block `expected` of a document; None where there is none.
 
     Args:
@@ -75,7 +75,7 @@ def operators(expected: Record | None, summary: Record) -> Operators | None:
     )
 
 
-def _line(operator: Record) -> OperatorLine:
+def _line(operator: OperatorEntry) -> OperatorLine:
     modules = list(dict.fromkeys(map(_innermost, operator["modules"])))
     n_represented = f"{operator['n_represented']:.0f}"
     return OperatorLine(
@@ -95,7 +95,7 @@ def _innermost(module: str) -> str:
     return module.rpartition(SEPARATOR)[2]
 
 
-def _remark(name: str, operator: Record) -> str:
+def _remark(name: str, operator: OperatorEntry) -> str:
     if name == "other_sizes":
         return "the time includes calls of other sizes that share its kernel and grid"
     if name == "off_tensor_cores":
@@ -109,12 +109,13 @@ def _remark(name: str, operator: Record) -> str:
     return "moves only the bytes it must: only fusion with its neighbours makes it faster"
 
 
-def _module(module: Record) -> ModuleLine:
+def _module(module: ModuleEntry) -> ModuleLine:
     needed, counted = module["needed_flop"], module["counted_flop"]
     compulsory, dram = module["compulsory_bytes"], module["dram_bytes"]
+    path = module["module"] or ""
     return ModuleLine(
-        name=_innermost(module["module"]),
-        path=module["module"],
+        name=_innermost(path),
+        path=path,
         time=formatting.duration(module["duration_ns"]),
         above=formatting.duration(module["above_ns"]),
         work=_times(counted / needed if counted is not None and needed else None),

@@ -15,9 +15,10 @@ from ncuroof.diagnosis import Rules
 from ncuroof.enums import CeilingSource
 from ncuroof.metrics import Catalogue, quantity_unit
 from ncuroof.present.analysed import Record
-from ncuroof.present.charts.views import FLOP, INSTRUCTION, View
+from ncuroof.present.charts.views import FLOP, INSTRUCTION, RooflineView
 from ncuroof.present.explanations.meanings import quantity_label
 from ncuroof.present.page.text_table import Cell, Texts
+from ncuroof.present.schemas.kernels import KernelEntry
 
 OCCUPANCY = (
     "occupancy.achieved_frac", "occupancy.theoretical_frac", "occupancy.waves", "occupancy.tail_frac",
@@ -111,14 +112,14 @@ class QuantityCells:
         unknown = [label_by_key[key] for key, value in values.items() if value is None and key != _UNLISTED]
         return rows + self._texts.note("Measured as zero", zeros) + self._texts.note(_NO_VALUE, unknown)
 
-    def shown(self, kernel: Record, names: Sequence[str]) -> list[list[Cell]]:
+    def shown(self, kernel: KernelEntry, names: Sequence[str]) -> list[list[Cell]]:
         """Return number and value of the named quantities that are not zero, and a remark on those without a value."""
         values = dict(_values(kernel, _OTHERS))
         rows = [self.row(name, value) for name in names if (value := values.get(name))]
         unknown = [quantity_label(name) for name in names if name in values and values[name] is None]
         return rows + self._texts.note(_NO_VALUE, unknown)
 
-    def checks(self, kernel: Record) -> list[list[Cell]]:
+    def checks(self, kernel: KernelEntry) -> list[list[Cell]]:
         """Return the checks behind this kernel's caveats, and a remark with the number of checks that passed."""
         known = {name: value for name, value in _values(kernel, ("check",)) if value is not None}
         failed = _asked(self._caveats, kernel["caveats"])
@@ -128,7 +129,7 @@ class QuantityCells:
             return rows
         return [*rows, [f"{formatting.counted(len(held), 'check')} {'passes' if len(held) == 1 else 'pass'}."]]
 
-    def others(self, kernel: Record) -> list[list[Cell]]:
+    def others(self, kernel: KernelEntry) -> list[list[Cell]]:
         """Return number and value of all quantities that no other block of the detail shows."""
         units = {f"utilisation.{key}" for key in kernel["utilisation"] if key not in _OF_THE_TREE}
         in_sight = {*OCCUPANCY, *ACCESS}
@@ -139,7 +140,7 @@ class QuantityCells:
         ]
 
 
-def beyond_speed_of_light(kernel: Record) -> float | None:
+def beyond_speed_of_light(kernel: KernelEntry) -> float | None:
     """Return the utilisation of L2 where it exceeds NVIDIA's Speed of Light total for memory; else None."""
     utilisation = kernel["utilisation"]
     memory, l2 = utilisation.get("memory"), utilisation.get("l2")
@@ -160,7 +161,7 @@ def _asked(caveats: Mapping[str, Any], names: Iterable[str]) -> frozenset[str]:
     return frozenset(condition.quantity for condition in conditions if condition.quantity.startswith(_CHECK))
 
 
-def flop_points(kernel: Record, texts: Texts) -> list[list[Cell]]:
+def flop_points(kernel: KernelEntry, texts: Texts) -> list[list[Cell]]:
     """Return a row per point on the FLOP roofline; else a remark (a row of one cell) that says why there is none."""
     rows: list[list[Cell]] = [
         [
@@ -177,7 +178,7 @@ def flop_points(kernel: Record, texts: Texts) -> list[list[Cell]]:
     return rows or _none(kernel, FLOP, texts)
 
 
-def instruction_points(kernel: Record, texts: Texts) -> list[list[Cell]]:
+def instruction_points(kernel: KernelEntry, texts: Texts) -> list[list[Cell]]:
     """Return a row per point on the instruction roofline, and a remark with the number of executed instructions."""
     block = kernel["instructions"]
     if not block:
@@ -198,11 +199,11 @@ def instruction_points(kernel: Record, texts: Texts) -> list[list[Cell]]:
     return [*rows, [texts.add(f"{executed} warp instructions executed{share}.")]]
 
 
-def _none(kernel: Record, view: View, texts: Texts) -> list[list[Cell]]:
+def _none(kernel: KernelEntry, view: RooflineView, texts: Texts) -> list[list[Cell]]:
     return [[texts.add(f"None: {view.off_chart_reason(kernel)}.")]]
 
 
-def traffic_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
+def traffic_rows(kernel: KernelEntry, texts: Texts) -> list[list[Cell]]:
     """Return a row per level: level, bytes in both directions, and what was counted."""
     traffic, definitions = kernel["traffic_bytes"], kernel["traffic_definition"]
     rows: list[list[Cell]] = [
@@ -215,7 +216,7 @@ def traffic_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
     )
 
 
-def bandwidth_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
+def bandwidth_rows(kernel: KernelEntry, texts: Texts) -> list[list[Cell]]:
     """Return a row per level: level, achieved rate, peak, their ratio, shares of other roofs, and what was counted."""
     return [
         [
@@ -230,7 +231,7 @@ def bandwidth_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
     ]
 
 
-def work_rows(kernel: Record, texts: Texts) -> list[list[Cell]]:
+def work_rows(kernel: KernelEntry, texts: Texts) -> list[list[Cell]]:
     """Return a row per precision: work, rate, peak, ratio, shares of other roofs, what was counted, whether that is reliable."""
     work = kernel["work"]
     rows: list[list[Cell]] = [
@@ -266,7 +267,7 @@ def _peak(entry: Record, key: str, write: Callable[[float | None], str]) -> str:
     return write(entry[key]) + (f" ({'; '.join(remarks)})" if remarks else "")
 
 
-def traffic_flow(kernel: Record) -> list[Station]:
+def traffic_flow(kernel: KernelEntry) -> list[Station]:
     """Return the stations from the SMs to DRAM; empty where the bytes of fewer than two levels are known.
 
     Levels without a byte count are left out; shared memory is beside this path (`shared_flow`). Between L1 and L2 are the sectors
@@ -288,7 +289,7 @@ def traffic_flow(kernel: Record) -> list[Station]:
     return stations
 
 
-def shared_flow(kernel: Record) -> list[Station]:
+def shared_flow(kernel: KernelEntry) -> list[Station]:
     """Return the stations from the SMs to shared memory, on the scale of `traffic_flow`; empty where no bytes are known."""
     count = kernel["traffic_bytes"].get("shared")
     if not count:
@@ -306,12 +307,13 @@ def _passed(traffic: Record) -> dict[str, float]:
     return {level: count for level in ("l1", "l2", "dram") if (count := traffic.get(level)) is not None}
 
 
-def _link(level: str, count: float, kernel: Record) -> Station:
+def _link(level: str, count: float, kernel: KernelEntry) -> Station:
     """Return the traffic of a level: bytes, directions, how much of the peak bandwidth that is, and a width linear in the bytes."""
     traffic = kernel["traffic_bytes"]
     most = max([*_passed(traffic).values(), traffic.get("shared") or 0.0])
     width = max(round(_THICKEST_PX * count / most, 1), _THINNEST_PX) if most else _THINNEST_PX
-    frac = kernel.get("bandwidth", {}).get(level, {}).get("frac")
+    bandwidth = kernel.get("bandwidth", {}).get(level)
+    frac = None if bandwidth is None else bandwidth["frac"]
     of_peak = "" if frac is None else f"{formatting.share(frac)} of peak"
     return (
         "traffic",
@@ -322,7 +324,7 @@ def _link(level: str, count: float, kernel: Record) -> Station:
     )
 
 
-def one_more_block_sentence(kernel: Record) -> str:
+def one_more_block_sentence(kernel: KernelEntry) -> str:
     """Return what a block must need at most so that one more fits on an SM, and what that gives; empty where not known."""
     occupancy, launch = kernel["occupancy"], kernel["launch"]
     after, now = occupancy.get("one_more_block_frac"), occupancy.get("theoretical_frac")

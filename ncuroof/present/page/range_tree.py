@@ -14,11 +14,12 @@ from itertools import takewhile
 from typing import Annotated
 
 from ncuroof import formatting
-from ncuroof.present.analysed import Record
 from ncuroof.present.page.kernel_detail import RANGE_MARK
-from ncuroof.present.page.launch_rows import n_represented
+from ncuroof.present.schemas.analysis import AnalysisDocument
+from ncuroof.present.schemas.kernels import KernelEntry
 from ncuroof.present.sentences.breakdowns import NO_RANGE
 from ncuroof.present.sentences.report_names import names_of_several
+from ncuroof.present.view import n_represented
 
 _MOST_NESTED = 20
 """Most ranges shown within one; the others are one line, which opens."""
@@ -144,7 +145,7 @@ class _Node:
         return max(time_by_verdict, key=lambda verdict: time_by_verdict[verdict])
 
 
-def range_tree(document: Record) -> RangeTree:
+def range_tree(document: AnalysisDocument) -> RangeTree:
     """Return the NVTX ranges of a document `ncuroof.analysis/1`, by report if there are several; empty without any."""
     kernels = document["kernels"]
     launches = list(_launches(kernels, names_of_several(document["sources"])))
@@ -156,15 +157,16 @@ def range_tree(document: Record) -> RangeTree:
     return RangeTree([growing.line(node) for node in root.inner], growing.places, growing.line_by_launch)
 
 
-def _launches(kernels: Sequence[Record], reports: Sequence[str]) -> Iterable[_Launch]:
+def _launches(kernels: Sequence[KernelEntry], reports: Sequence[str]) -> Iterable[_Launch]:
     """Yield the profiled launches, with times multiplied by their weights; of several reports, these are the outermost ranges."""
     represented = n_represented(kernels) or [1.0] * len(kernels)
     for position, (kernel, number) in enumerate(zip(kernels, represented, strict=True)):
         if kernel["failed"]:
             continue
+        weight = kernel.get("weight", 1.0)
         duration_ns, recoverable_ns = (
-            None if kernel[key] is None else kernel[key] * kernel.get("weight", 1.0)
-            for key in ("duration_ns", "recoverable_ns")
+            None if each_ns is None else each_ns * weight
+            for each_ns in (kernel["duration_ns"], kernel["recoverable_ns"])
         )
         outermost = reports[kernel["source"] : kernel["source"] + 1]
         yield _Launch(

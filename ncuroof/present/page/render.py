@@ -26,10 +26,14 @@ from ncuroof import formatting
 from ncuroof.diagnosis import load_rules
 from ncuroof.ingest.raw_report import RawReport
 from ncuroof.metrics import load_catalogue
-from ncuroof.present.analysed import Record
+from ncuroof.present.analysed import Analysed
+from ncuroof.present.documents.analysis import document
 from ncuroof.present.page.context import page_context
 from ncuroof.present.page.data import DETAILS_PER_PART, detail_parts, page_index
 from ncuroof.present.page.methods import explained
+from ncuroof.present.schemas.analysis import AnalysisDocument
+from ncuroof.present.schemas.comparison import ComparisonDocument
+from ncuroof.present.view import RunView
 from ncuroof.resources import folder
 
 TEMPLATE = "report.html.j2"
@@ -64,7 +68,19 @@ class Assets:
     script: Annotated[Markup, "all scripts as one"]
 
 
-def render_page(document: Record, reports: Sequence[RawReport] = (), comparison: Record | None = None) -> str:
+def analysis_page(analysis: Analysed) -> str:
+    """Return the page of an analysis."""
+    return render_page(document(analysis), analysis.reports)
+
+
+def comparison_page(comparison: ComparisonDocument, after: Analysed) -> str:
+    """Return the page of the run after, with what changed."""
+    return render_page(document(after), after.reports, comparison)
+
+
+def render_page(
+    document: AnalysisDocument, reports: Sequence[RawReport] = (), comparison: ComparisonDocument | None = None
+) -> str:
     """Return the page of a document `ncuroof.analysis/1` as HTML; the same document gives the same text.
 
     Args:
@@ -76,10 +92,10 @@ def render_page(document: Record, reports: Sequence[RawReport] = (), comparison:
     Raises:
         ProfileError: the rules, the catalogue or the templates that ship with ncuroof are broken or missing.
     """
-    rules, catalogue = load_rules(), load_catalogue()
-    context = page_context(document, rules, comparison)
+    rules, catalogue, view = load_rules(), load_catalogue(), RunView(document)
+    context = page_context(view, rules, comparison)
     script = _script()
-    index, names = _packed((page_index(document, rules, comparison), explained(document)))
+    index, names = _packed((page_index(view, rules, comparison), explained(document)))
     assets = Assets(
         policy=_policy(script),
         style=Markup(_compact((folder("templates") / STYLE).read_text(encoding="utf-8"))),  # noqa: S704 (a file of ours)

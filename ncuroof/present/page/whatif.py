@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ncuroof import formatting
-from ncuroof.present.analysed import Record
 from ncuroof.present.charts.figures import rounded
+from ncuroof.present.schemas.analysis import AnalysisDocument
+from ncuroof.present.schemas.kernels import KernelEntry, ScalingEntry
 from ncuroof.roofline import GpuProfile, load_profiles
 from ncuroof.whatif import (
     RESOURCES,
@@ -22,7 +23,7 @@ _DIGITS = 5
 _Key = tuple[Any, "str | None", "str | None"]
 
 
-def targets(document: Record) -> dict[str, Any]:
+def targets(document: AnalysisDocument) -> dict[str, Any]:
     """Return the GPUs to project to, and the ratios of peaks to each, by what a launch's own key (`scaling`) stands for.
 
     A row of ratios is that of `ncuroof.whatif.ratios`: resources, dominant precision, clock, SMs there, 1 for an assumed L2, and 1
@@ -36,7 +37,7 @@ def targets(document: Record) -> dict[str, Any]:
     here = list(
         zip(with_recorded_dram(sheets, recorded).values(), (device["sm_count"] for device in devices), strict=True)
     )
-    keys = {_key(kernel) for kernel in document["kernels"] if kernel["scaling"]}
+    keys = {_key(kernel, known) for kernel in document["kernels"] if (known := kernel["scaling"])}
     return {
         "resources": {name: formatting.label(name) for name in RESOURCES},
         "gpus": list(profiles),
@@ -48,7 +49,7 @@ def targets(document: Record) -> dict[str, Any]:
     }
 
 
-def scaling(kernel: Record, document: Record) -> list[Any] | None:
+def scaling(kernel: KernelEntry, document: AnalysisDocument) -> list[Any] | None:
     """Return what `whatif.js` works with; None where it is not known.
 
     In order: key of the ratios, busy times in ns in the order of RESOURCES, duration in ns, reached share, whether it waits rather
@@ -66,11 +67,21 @@ def scaling(kernel: Record, document: Record) -> list[Any] | None:
     operands = _short(known["busy_ns"]["operands"] or 0.0)
     reached, l2_as_dram = _short(known["reached_frac"]), _short(known["busy_ns"]["l2_as_dram"])
     whole_l2 = [_short(known["busy_ns"]["l2_whole"] or 0.0), _short(known["reached_by_whole_l2_frac"])]
-    return [_name(_key(kernel)), busy, kernel["duration_ns"], reached, waits, *shape, operands, l2_as_dram, *whole_l2]
+    return [
+        _name(_key(kernel, known)),
+        busy,
+        kernel["duration_ns"],
+        reached,
+        waits,
+        *shape,
+        operands,
+        l2_as_dram,
+        *whole_l2,
+    ]
 
 
-def _key(kernel: Record) -> _Key:
-    return kernel["device"], kernel["scaling"]["tensor_precision"], kernel["dominant_precision"]
+def _key(kernel: KernelEntry, known: ScalingEntry) -> _Key:
+    return kernel["device"], known["tensor_precision"], kernel["dominant_precision"]
 
 
 def _name(key: _Key) -> str:

@@ -8,7 +8,8 @@ from typing import Annotated
 
 from ncuroof import formatting
 from ncuroof.diagnosis import LATE_LAUNCHES, LEAST_TIMED_FRAC, load_rules
-from ncuroof.present.analysed import Record
+from ncuroof.present.schemas.analysis import ActionEntry, AnalysisDocument, SummaryEntry, WeightingEntry
+from ncuroof.present.schemas.kernels import FindingEntry
 from ncuroof.present.sentences.savings import about, at_most
 from ncuroof.present.sentences.wall_time import wall_times
 
@@ -32,7 +33,7 @@ class ActionLine:
     """A change that saves time: in one or more launches, or while the GPU idles."""
 
     number: Annotated[int, "in the list of all changes"]
-    expected: Annotated[str, "what it is expected to save of `Outlook.whole`, as a time"]
+    expected: Annotated[str, "what it is expected to save of `LargestSavings.whole`, as a time"]
     most: Annotated[str, "the most that it saves, as a time and a share"]
     title: Annotated[str, "of the finding, or why the GPU idles"]
     launches: Annotated[str, "number of launches, in words; empty for idle time"]
@@ -44,7 +45,7 @@ class ActionLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Outlook:
+class LargestSavings:
     """The largest potential savings over the run."""
 
     actions: Annotated[Sequence[ActionLine], "the actions with the largest expected savings; empty where none is known"]
@@ -74,10 +75,10 @@ class Outlook:
         )
 
 
-def outlook(document: Record) -> Outlook:
+def outlook(document: AnalysisDocument) -> LargestSavings:
     """Return the largest potential savings over the run of a document `ncuroof.analysis/1`, which may lack kernels."""
     summary, found = document["summary"], document["summary"]["outlook"]
-    return Outlook(
+    return LargestSavings(
         actions=action_lines(document),
         whole=_of_which(summary),
         together=together(document),
@@ -89,12 +90,12 @@ def outlook(document: Record) -> Outlook:
     )
 
 
-def in_kernels(document: Record) -> Sequence[Record]:
+def in_kernels(document: AnalysisDocument) -> Sequence[ActionEntry]:
     """Return the actions in kernels, without those that are idle time of the GPU."""
     return [action for action in document["actions"] if action["finding"] is not None]
 
 
-def action_lines(document: Record) -> tuple[ActionLine, ...]:
+def action_lines(document: AnalysisDocument) -> tuple[ActionLine, ...]:
     """Return the first actions of a document as lines, in their order: those in kernels, and idle time that is worth a row."""
     first = {action["id"] for action in in_kernels(document)[: document["summary"]["outlook"]["n_first"]]}
     summary = document["summary"]
@@ -106,14 +107,14 @@ def action_lines(document: Record) -> tuple[ActionLine, ...]:
     )
 
 
-def worth_a_row(entries: Record) -> list[Record]:
+def worth_a_row(entries: AnalysisDocument) -> list[ActionEntry]:
     """Return the actions that save enough of the whole for a row, in their order."""
     whole_ns = whole_time_ns(entries["summary"])
     known = [action for action in entries["actions"] if action["gain_ns"]]
     return [action for action in known if not whole_ns or action["gain_ns"] >= _LEAST_SAVED * whole_ns]
 
 
-def whole_time_ns(summary: Record) -> float | None:
+def whole_time_ns(summary: SummaryEntry) -> float | None:
     """Return the time that savings are part of: a step's, where steps were counted, else the GPU time; None if not known."""
     gpu_ns: float | None = summary["duration_ns"]
     whole_ns = None if "selection" in summary else step_ns(summary)
@@ -124,15 +125,15 @@ def _width(saved_ns: float | None, whole_ns: float | None) -> str:
     return f"{1000 * min((saved_ns or 0.0) / whole_ns, 1.0):.1f}" if whole_ns else "0"
 
 
-def _line(action: Record, number: int, whole_ns: float | None, duration_ns: float | None) -> ActionLine:
-    is_idle = action["finding"] is None
+def _line(action: ActionEntry, number: int, whole_ns: float | None, duration_ns: float | None) -> ActionLine:
+    n_launches = action["n_launches"]
     share_frac = action["gain_ns"] / whole_ns if whole_ns else action["share_frac"]
     return ActionLine(
         number=number,
         expected=about(action),
         most=f"at most {at_most(action)}, {formatting.share(share_frac)}",
         title=action["title"],
-        launches="" if is_idle else formatting.launches(action["n_launches"]),
+        launches="" if n_launches is None else formatting.launches(n_launches),
         finding=action["finding"] or "",
         condition=PER_WORK if action["needs_more_work"] else "",
         advice=formatting.first_sentence(action["advice"] or ""),
@@ -141,7 +142,7 @@ def _line(action: Record, number: int, whole_ns: float | None, duration_ns: floa
     )
 
 
-def _of_which(summary: Record) -> str:
+def _of_which(summary: SummaryEntry) -> str:
     """Return what the actions are part of: "a step, 13.9 ms", or the run's GPU time."""
     of_step_ns = step_ns(summary)
     if of_step_ns is not None and "selection" not in summary:
@@ -150,7 +151,7 @@ def _of_which(summary: Record) -> str:
     return whole(summary) + (f", {formatting.duration(known)}" if known else "")
 
 
-def step_ns(summary: Record) -> float | None:
+def step_ns(summary: SummaryEntry) -> float | None:
     """Return the wall time of a step, where the actions are those of a step (`Weighting.steps_ns`); else None."""
     weighting = summary.get("weighting")
     times = wall_times(weighting)
@@ -160,17 +161,17 @@ def step_ns(summary: Record) -> float | None:
     return times[0]["duration_ns"] if timed_frac is None or timed_frac >= LEAST_TIMED_FRAC else None
 
 
-def counted_finding(findings: Sequence[Record]) -> Record | None:
+def counted_finding(findings: Sequence[FindingEntry]) -> FindingEntry | None:
     """Return the finding under which the run's actions count a kernel; None where they do not count it."""
     return next((finding for finding in findings if finding["is_most_worth"]), None)
 
 
-def most_worth(findings: Sequence[Record]) -> Record | None:
+def most_worth(findings: Sequence[FindingEntry]) -> FindingEntry | None:
     """Return the finding under which the run's actions count a kernel, else its first finding; None without findings."""
     return counted_finding(findings) or next(iter(findings), None)
 
 
-def of_what(finding: Record) -> str:
+def of_what(finding: FindingEntry) -> str:
     """Return what a finding's gain is a share of: "of its time", or where it needs more work, under which condition.
 
     A document of another version may hold findings that the rules no longer have.
@@ -179,7 +180,7 @@ def of_what(finding: Record) -> str:
     return f"per unit of work, {PER_WORK}" if rule is not None and rule.needs_more_work else "of its time"
 
 
-def together(document: Record, *, is_listed: bool = True) -> str:
+def together(document: AnalysisDocument, *, is_listed: bool = True) -> str:
     """Return what the first actions save in total, as "together at most 15.3 %: speedup up to 1.18×"; empty where not known.
 
     The text must be true when read on its own: savings that need more parallel work are named, and "the whole run" includes time
@@ -210,7 +211,7 @@ def together(document: Record, *, is_listed: bool = True) -> str:
     return f"{total}: {faster}" if total else faster
 
 
-def _others(actions: Sequence[Record]) -> str:
+def _others(actions: Sequence[ActionEntry]) -> str:
     """Return how many actions there are beyond the first, and what each saves at most; empty for none."""
     if not actions or actions[0]["share_frac"] is None:
         return ""
@@ -218,7 +219,7 @@ def _others(actions: Sequence[Record]) -> str:
     return f"one more saves {most}" if len(actions) == 1 else f"{len(actions)} more save {most} each"
 
 
-def _unless_late(weighting: Record | None) -> str:
+def _unless_late(weighting: WeightingEntry | None) -> str:
     parts = (part for time in wall_times(weighting) for part in time["parts"])
     is_late = any(part["name"] == LATE_LAUNCHES and part["share_frac"] >= _WORTH_TELLING for part in parts)
     return ", less while the GPU waits for launches" if is_late else ""
@@ -247,28 +248,28 @@ def in_doubt(in_doubt_frac: float | None) -> str:
     return f"not counted: {formatting.share(in_doubt_frac)} of the time, in kernels whose results or input are in doubt"
 
 
-def unjudged(summary: Record) -> str:
+def unjudged(summary: SummaryEntry) -> str:
     """Return how much of the time of a document's `summary` has no verdict, and that no speedup is therefore stated."""
     part = formatting.share(summary["by_verdict"]["unknown"]["share_frac"])
     return f"no speedup is stated: {part} of the time has no verdict, and what else can be saved in it is not known"
 
 
-def gpu_time(summary: Record) -> str:
+def gpu_time(summary: SummaryEntry) -> str:
     """Return what shares of time refer to, without naming the run: "GPU time", or which part of it where they cover less."""
     return _part(summary) or "GPU time"
 
 
-def whole(summary: Record) -> str:
+def whole(summary: SummaryEntry) -> str:
     """Return what the shares of actions refer to: "the run's GPU time", or which part of it where they cover less."""
     return _part(summary) or "the run's GPU time"
 
 
-def is_whole(summary: Record) -> bool:
+def is_whole(summary: SummaryEntry) -> bool:
     """Return whether a document's summary covers the whole GPU time of the run."""
     return not _part(summary)
 
 
-def _part(summary: Record) -> str:
+def _part(summary: SummaryEntry) -> str:
     """Return the part of a run's GPU time that a document's summary covers; empty where that is all of it."""
     if "selection" in summary:
         return "selected GPU time"

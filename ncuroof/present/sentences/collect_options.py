@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-from ncuroof.present.analysed import Record
+from ncuroof.present.schemas.analysis import SourceEntry
+from ncuroof.present.schemas.kernels import KernelEntry
 
 _SECTION = "--section"
 
@@ -18,7 +19,7 @@ SHARED_SLICE = (
 )
 
 
-def is_on_shared_slice(kernel: Record) -> bool:
+def is_on_shared_slice(kernel: KernelEntry) -> bool:
     """Return whether a kernel ran on a shared MIG slice, where no section can collect L2 and DRAM counters; see SHARED_SLICE.
 
     Args:
@@ -27,7 +28,7 @@ def is_on_shared_slice(kernel: Record) -> bool:
     return "shared_slice" in kernel["caveats"]
 
 
-def raw_page_tells(kernel: Record, sources: Sequence[Record]) -> bool:
+def raw_page_tells(kernel: KernelEntry, sources: Sequence[SourceEntry]) -> bool:
     """Return whether printing the raw page would add what a kernel lacks.
 
     That is the case if the kernel was read from a printed details page and the sections that collect something missing are on it.

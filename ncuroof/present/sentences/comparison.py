@@ -3,24 +3,39 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
 
 from ncuroof import formatting
 from ncuroof.comparison import WORK_WORDS, is_beyond, is_other_work
 from ncuroof.present.analysed import Record
+from ncuroof.present.schemas.comparison import (
+    CandidateEntry,
+    ChangeSummaryEntry,
+    ComparisonDocument,
+    FindingChangeEntry,
+    LineChangeEntry,
+    MatchedGroupEntry,
+    MatchEntry,
+    RunEntry,
+)
+from ncuroof.present.schemas.kernels import InlinedEntry
 from ncuroof.present.sentences.match_change import CLOCK, at_another_clock, both_times, factor, settled_by, signed_share
 from ncuroof.present.sentences.source_lines import place
 
 _LEAST_OF_RUN = 0.01
 """Of the GPU time before: a kernel that was launched more or less often is shown where its time changed by more."""
 
-ALONE = {
+Alone = Literal["added", "removed", "not_recorded_before", "not_recorded_after"]
+"""A list of the document with groups without a match."""
+
+ALONE: Mapping[Alone, str] = {
     "added": "added",
     "removed": "removed",
     "not_recorded_before": "not profiled before",
     "not_recorded_after": "not profiled after",
 }
-"""The document's lists of groups without a match, with what to call these."""
+"""These lists, with what to call their groups."""
 
 _LEAST_OF_AMBIGUOUS = 0.05
 """Of the GPU time before: a kernel that takes less may stay ambiguous without a word."""
@@ -43,7 +58,7 @@ _WORDS_BY_HOW = {
 }
 
 
-def outcome(document: Record) -> Iterator[str]:
+def outcome(document: ComparisonDocument) -> Iterator[str]:
     """Yield the change as a whole, or why the runs are not compared, and what else is to be known of it."""
     summary, comparable = document["summary"], document["comparable"]
     is_of_launches = summary["obstacle"] or _is_launched_otherwise(document)
@@ -64,10 +79,10 @@ def outcome(document: Record) -> Iterator[str]:
     yield _counts(summary, is_time_comparable=comparable["time"])
 
 
-def _of_the_run(document: Record) -> str:
+def _of_the_run(document: ComparisonDocument) -> str:
     """Return how much faster or slower the run is, where that is known."""
     before, after, summary = document["before"], document["after"], document["summary"]
-    change, noise = summary["duration_change_frac"], summary["noise_frac"]
+    change, noise = summary["duration_change_frac"] or 0.0, summary["noise_frac"] or 0.0
     counted = " in the counting runs, without ncu" if after["is_counted"] else ""
     if not is_beyond(change, noise):
         whose = "their" if document["is_chosen"] else "a step's" if summary["is_per_step"] else "the run's"
@@ -77,7 +92,7 @@ def _of_the_run(document: Record) -> str:
     return f"{_subject(document)} {factor(change)}{_at_clock(before, after)}{counted}{condition}"
 
 
-def _subject(document: Record) -> str:
+def _subject(document: ComparisonDocument) -> str:
     """Return what the GPU times are of: a step's time on the wall is another one, and chosen kernels are not the run."""
     if document["is_chosen"]:
         return "the chosen kernel is"
@@ -86,12 +101,12 @@ def _subject(document: Record) -> str:
     return "the kernels together are" if _step(document["before"], document["after"]) else "the run is"
 
 
-def _at_clock(before: Record, after: Record) -> str:
+def _at_clock(before: RunEntry, after: RunEntry) -> str:
     was, became = before["sm_clock_hz"], after["sm_clock_hz"]
     return at_another_clock(became / was - 1) if was and became else ""
 
 
-def _step(before: Record, after: Record) -> str:
+def _step(before: RunEntry, after: RunEntry) -> str:
     """Return how long a step takes (wall-clock time); empty where it is not known for both runs. GPU time alone does not say it."""
     was, became = before["step_ns"], after["step_ns"]
     if not was or became is None:
@@ -101,8 +116,8 @@ def _step(before: Record, after: Record) -> str:
     return f"a step takes {took}; the GPU is idle for {idle} of it"
 
 
-def _of_matched(summary: Record) -> str:
-    change, noise = summary["matched_change_frac"], summary["matched_noise_frac"]
+def _of_matched(summary: ChangeSummaryEntry) -> str:
+    change, noise = summary["matched_change_frac"] or 0.0, summary["matched_noise_frac"] or 0.0
     return (
         factor(change)
         if is_beyond(change, noise)
@@ -110,7 +125,7 @@ def _of_matched(summary: Record) -> str:
     )
 
 
-def _is_launched_otherwise(document: Record) -> bool:
+def _is_launched_otherwise(document: ComparisonDocument) -> bool:
     """Return whether one run has kernels that the other has not, or launched some more often in the same steps."""
     if any(document[key] for key in ALONE):
         return True
@@ -119,12 +134,13 @@ def _is_launched_otherwise(document: Record) -> bool:
     )
 
 
-def _counts(summary: Record, *, is_time_comparable: bool) -> str:
-    numbers = ((summary[f"n_{key}"], words) for key, words in ALONE.items())
+def _counts(summary: ChangeSummaryEntry, *, is_time_comparable: bool) -> str:
+    counts: Record = summary
+    numbers = ((counts[f"n_{key}"], words) for key, words in ALONE.items())
     alone = ", ".join(f"{number} {words}" for number, words in numbers if number or words in {"added", "removed"})
     if not is_time_comparable:
         return f"{formatting.counted(summary['n_matches'], 'kernel')} matched, {alone}"
-    n_faster, n_slower, n_unknown = (summary[key] for key in ("n_faster", "n_slower", "n_unknown"))
+    n_faster, n_slower, n_unknown = summary["n_faster"], summary["n_slower"], summary["n_unknown"]
     n_at_other_clocks = summary["n_at_other_clocks"]
     n_counted_otherwise = summary["n_counted_otherwise"]
     n_ambiguous = summary["n_ambiguous"]
@@ -138,21 +154,23 @@ def _counts(summary: Record, *, is_time_comparable: bool) -> str:
     return f"{formatting.counted(n_faster, 'kernel')} faster, {n_slower} slower, {unchanged}, {unknown}{alone}"
 
 
-def _lost(document: Record) -> Iterator[str]:
+def _lost(document: ComparisonDocument) -> Iterator[str]:
     """Yield where kernels may be that one run seems to lack: lost in its damaged report, not profiled, or in other steps."""
-    for key, when in (("added", "before"), ("removed", "after")):
-        if document[key] and document[when]["damage"]:
+    of_before = ("added", "before", document["added"], document["before"])
+    of_after = ("removed", "after", document["removed"], document["after"])
+    for key, when, groups, run in (of_before, of_after):
+        if groups and run["damage"]:
             yield f"kernels shown as {key} may be among those that are lost in the damaged run {when}"
-        if document[key] and (unclear_ns := document[when]["unclear_ns"]):
+        if groups and (unclear_ns := run["unclear_ns"]):
             yield (
                 f"kernels shown as {key} may be among those of {formatting.duration(unclear_ns)} that were counted "
                 f"under other names but not profiled {when}"
             )
-        if document[key] and document["summary"]["is_of_other_steps"]:
+        if groups and document["summary"]["is_of_other_steps"]:
             yield f"kernels shown as {key} may run in steps that the run {when} does not cover"
 
 
-def _other_work(document: Record) -> Iterator[str]:
+def _other_work(document: ComparisonDocument) -> Iterator[str]:
     """Yield that a kernel does far more or less work than before: its input may have changed, and not its code."""
     found = [match for match in document["matches"] if is_other_work(match["work_ratio"] or 1.0)]
     if not found:
@@ -166,20 +184,20 @@ def _other_work(document: Record) -> Iterator[str]:
         if n_others
         else ""
     )
-    what = WORK_WORDS[most["work_of"]]
+    what = WORK_WORDS[most["work_of"] or ""]
     yield f"{match_name(most)} does a different amount of work ({what} ×{most['work_ratio']:.3g}){others}: is the input the same?"
 
 
-def _unsettled(document: Record) -> Iterator[str]:
+def _unsettled(document: ComparisonDocument) -> Iterator[str]:
     """Yield what is ambiguous of the kernel that takes most of the time among those whose outcome is, where that is much."""
     found = [match for match in document["matches"] if match["outcome"] == "ambiguous"]
     most = max(found, key=lambda match: match["duration_ns"][0] or 0.0, default=None)
     if most and (most["duration_ns"][0] or 0.0) >= _LEAST_OF_AMBIGUOUS * (document["before"]["duration_ns"] or 0.0):
-        change = f"{signed_share(most['change_frac'])} ± {formatting.share(most['noise_frac'])}"
+        change = f"{signed_share(most['change_frac'] or 0.0)} ± {formatting.share(most['noise_frac'])}"
         yield f"ambiguous: {match_name(most)}: {change}{settled_by(most['n_to_settle'])}"
 
 
-def side(run: Record) -> str:
+def side(run: RunEntry) -> str:
     """Return a run in a line: its name, its GPUs, launches and time."""
     gpus = ", ".join(map(formatting.printable, run["gpus"])) or "unknown GPU"
     remarks = (" (simulated, not recorded)" if run["is_simulated"] else "") + (
@@ -188,7 +206,7 @@ def side(run: Record) -> str:
     return f"{formatting.printable(run['label'])} · {gpus} · {_launches_and_time(run)}{remarks}"
 
 
-def _launches_and_time(run: Record) -> str:
+def _launches_and_time(run: RunEntry) -> str:
     """Return the launches of a run, and their time: "250 of 321 launches (69 profiled), 2.83 ms of 3.77 ms".
 
     Of a run that was counted these are the launches that the profiled ones represent, of all that were counted.
@@ -206,7 +224,7 @@ def _launches_and_time(run: Record) -> str:
     return f"{launches} ({profiled}), {time}{whole}"
 
 
-def moved(document: Record) -> list[Record]:
+def moved(document: ComparisonDocument) -> list[MatchEntry]:
     """Return the matches to show: those that changed beyond noise, or in verdict, or, where times are not compared, in amounts.
 
     Also those that were launched more or less often, where this moved the run's time, and the runs cover the same steps.
@@ -226,43 +244,47 @@ def moved(document: Record) -> list[Record]:
     ]
 
 
-def slower(document: Record) -> list[Record]:
+def slower(document: ComparisonDocument) -> list[MatchEntry]:
     """Return the matches that got slower beyond noise and are no guess, those that cost most first."""
     found = [match for match in document["matches"] if match["outcome"] == "slower" and match["sureness"] != "guess"]
     return sorted(found, key=lambda match: -cost_ns(match))
 
 
-def cost_ns(match: Record) -> float:
+def cost_ns(match: MatchEntry) -> float:
     """Return how much more GPU time all launches of a match take than before; 0 where that is not known."""
     was, became = match["duration_ns"]
     return 0.0 if was is None or became is None else float(became - was)
 
 
-def _moved_ns(match: Record) -> float:
+def _moved_ns(match: MatchEntry) -> float:
     was, became = match["duration_ns"]
     return 0.0 if was is None or became is None else abs(became - was)
 
 
-def match_name(match: Record) -> str:
+def match_name(match: MatchEntry) -> str:
     """Return the names of a match, once where they are the same before and after."""
-    before, after = (" + ".join(short_group(group) for group in match[side]) for side in ("before", "after"))
+    return _names(match["before"], match["after"])
+
+
+def _names(*sides: Sequence[MatchedGroupEntry]) -> str:
+    before, after = (" + ".join(map(short_group, groups)) for groups in sides)
     return formatting.printable(before if before == after else f"{before} → {after}")
 
 
-def short_group(group: Record) -> str:
+def short_group(group: MatchedGroupEntry) -> str:
     """Return the name of a group of launches, no longer than a line has room for."""
     return formatting.kernel_name(group, _MOST_NAME)
 
 
-def changed_lines(match: Record) -> list[str]:
+def changed_lines(match: MatchEntry) -> list[str]:
     """Return the source lines whose time changed most: "1.78 ms → 4.58 ms at gemm.cu:84 · __syncthreads();"."""
     return [
-        f"{both_times(change['time_ns'])} at {_changed_place(change)} · {formatting.printable(change['text'])}"
+        f"{both_times(change['time_ns'])} at {_changed_place(change)} · {formatting.printable(change['text'] or '')}"
         for change in match["lines"][:_MOST_PLACES]
     ]
 
 
-def changed_findings(match: Record) -> list[str]:
+def changed_findings(match: MatchEntry) -> list[str]:
     """Return the findings that are gone, with what they promised and what came of it, and those that are new.
 
     "gone: Bank conflicts (up to 30.6 %); time −28.0 %", "new: Low occupancy (up to 12.0 %)".
@@ -276,20 +298,21 @@ def changed_findings(match: Record) -> list[str]:
     return lines + ([f"new: {', '.join(map(_promised, _largest(found['new'])))}"] if found["new"] else [])
 
 
-def _largest(findings: Sequence[Record]) -> list[Record]:
+def _largest(findings: Sequence[FindingChangeEntry]) -> list[FindingChangeEntry]:
     """Return the findings that save the most at most; those of unknown gain come last."""
     return sorted(findings, key=lambda finding: -(finding["gain_frac"] or 0.0))[:_MOST_FINDINGS]
 
 
-def _promised(finding: Record) -> str:
+def _promised(finding: FindingChangeEntry) -> str:
     gain = finding["gain_frac"]
     return f"{finding['title']}{'' if gain is None else f' (up to {formatting.share(gain)})'}"
 
 
-def _changed_place(change: Record) -> str:
+def _changed_place(change: LineChangeEntry) -> str:
     """Return the line after, or the one before where no warp is found any more."""
     before, after = change["line"]
-    return place({**change, "line": after}) if after else f"{place({**change, 'line': before})} (before)"
+    at: InlinedEntry = {"file": change["file"], "line": after or before or 0, "callers": change["callers"]}
+    return place(at) if after else f"{place(at)} (before)"
 
 
 def alone(group: Record, key: str) -> str:
@@ -308,14 +331,14 @@ def alone(group: Record, key: str) -> str:
     return f"{found} (counted {when}{shape}: {n_launches}, {duration})"
 
 
-def candidate(found: Record) -> str:
+def candidate(found: CandidateEntry) -> str:
     """Return that two kernels without a match may belong together, why, and the option that compares them."""
-    names = match_name({side: [found[side]] for side in ("before", "after")})
+    names = _names([found["before"]], [found["after"]])
     option = formatting.printable(shlex.quote(found["pair"]))
     return f"perhaps {names} ({'; '.join(found['why'])}): compare them with --pair {option}"
 
 
-def how_matched(match: Record) -> str:
+def how_matched(match: MatchEntry) -> str:
     """Return what kernels were matched by, how sure that is, and their shapes where these differ; "" for the very same."""
     before, after = match["before"], match["after"]
     shapes = [_launched(side[0]) for side in (before, after)] if len(before) == len(after) == 1 else ["", ""]
@@ -326,7 +349,7 @@ def how_matched(match: Record) -> str:
     return f"{_WORDS_BY_HOW[match['how']]}{sure}" + (f": {'; '.join(reasons)}" if reasons else "")
 
 
-def _launched(group: Record) -> str:
+def _launched(group: MatchedGroupEntry) -> str:
     sizes = (formatting.compact_extent(group[size]) for size in ("grid", "block"))
     n_blocks, n_threads = (size.replace("×", " × ") or formatting.MISSING for size in sizes)
     return f"{n_blocks} block{'' if n_blocks == '1' else 's'} of {n_threads}"

@@ -11,7 +11,7 @@ from ncuroof.comparison.peaks import PEAK_UNITS
 from ncuroof.comparison.rules import load_comparison_rules
 from ncuroof.diagnosis import load_rules
 from ncuroof.metrics.catalogue import quantity_unit
-from ncuroof.present.analysed import Record
+from ncuroof.present.schemas.comparison import ComparisonDocument, MatchEntry
 
 CLOCK = "sm_clock_hz"
 """The quantity whose change is told apart, as the obstacle of a match or beside its time."""
@@ -101,7 +101,7 @@ def _is_bound_otherwise(delta: Delta) -> bool:
     return delta.verdicts[0] != delta.verdicts[1] or (delta.is_significant and is_limited_otherwise)
 
 
-def times(match: Record, document: Record) -> list[str]:
+def times(match: MatchEntry, document: ComparisonDocument) -> list[str]:
     """Return the GPU time before and after; nothing where times are not compared, as they would seem to be."""
     if not document["comparable"]["time"] or match["obstacle"] is not None:
         return []

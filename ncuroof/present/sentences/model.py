@@ -17,7 +17,14 @@ from ncuroof.formatting import (
     share,
     work_units,
 )
-from ncuroof.present.analysed import Record
+from ncuroof.present.schemas.model import (
+    CriticalEntry,
+    DistanceEntry,
+    ModelDocument,
+    ModelRowEntry,
+    ResidencyEntry,
+    TrafficEntry,
+)
 
 WORDS = frozenset({"machine", "type", "bound"})
 """Columns of the table that hold no numbers."""
@@ -32,31 +39,31 @@ _GRADES = {
 }
 
 
-def counted(document: Record) -> list[str]:
+def counted(document: ModelDocument) -> list[str]:
     """Return what is counted, and for one operation its traffic and work on any machine."""
     first = document["rows"][0]
     return list(_asked(first)) if _is_single(document) else [f"bytes counted: {first['counted']}"]
 
 
-def table(document: Record) -> list[list[str]]:
+def table(document: ModelDocument) -> list[list[str]]:
     """Return the headings and a row of cells per row of the study."""
     columns = _columns(document)
     rows = ([cell(row) for _, cell in columns] for row in document["rows"])
     return [[heading for heading, _ in columns], *rows]
 
 
-def explained(document: Record) -> list[list[str]]:
+def explained(document: ModelDocument) -> list[list[str]]:
     """Return blocks of lines: for one operation a block per machine on what makes up its times, then notes."""
-    rows: Sequence[Record] = document["rows"]
+    rows: Sequence[ModelRowEntry] = document["rows"]
     blocks = [list(_explained(row, is_alone=len(rows) == 1)) for row in rows if _is_single(document)]
     return [block for block in (*blocks, list(notes(document))) if block]
 
 
-def _is_single(document: Record) -> bool:
+def _is_single(document: ModelDocument) -> bool:
     return len({_point(row) for row in document["rows"]}) == 1
 
 
-def subject(document: Record) -> str:
+def subject(document: ModelDocument) -> str:
     """Return what is modelled: "gemm 4096×4096×4096 bf16 on h100-sxm", "gemv m=1…4096 k=8192 fp16 on a100-sxm-80gb, h100-sxm"."""
     first, last = document["rows"][0], document["rows"][-1]
     machines = dict.fromkeys(row["machine"]["id"] for row in document["rows"])
@@ -70,28 +77,28 @@ def subject(document: Record) -> str:
     return f"{' '.join(what)} on {', '.join(machines)}"
 
 
-def options(row: Record) -> list[str]:
+def options(row: ModelRowEntry) -> list[str]:
     """Return the options of an operation that are no sizes: "causal", "window=1024"."""
     return [
         f"{name}={value}" if value is not True else name for name, value in row["options"].items() if name != "dtype"
     ]
 
 
-def dtypes(document: Record) -> list[str]:
+def dtypes(document: ModelDocument) -> list[str]:
     """Return the element types of a study, in order of first appearance."""
     return list(dict.fromkeys(each["dtype"] for each in document["rows"]))
 
 
-def is_on_one_machine(document: Record) -> bool:
+def is_on_one_machine(document: ModelDocument) -> bool:
     """Return whether a study has a single machine."""
     return len({row["machine"]["id"] for row in document["rows"]}) == 1
 
 
-def _point(row: Record) -> tuple[object, ...]:
+def _point(row: ModelRowEntry) -> tuple[object, ...]:
     return (*row["sizes"].values(), row["dtype"])
 
 
-def _asked(row: Record) -> Iterator[str]:
+def _asked(row: ModelRowEntry) -> Iterator[str]:
     """Yield the traffic and work of one operation, on any machine."""
     for word, is_written in (("reads", False), ("writes", True)):
         moved = [_moved(each) for each in row["traffic"] if each["is_written"] is is_written]
@@ -109,12 +116,12 @@ def _asked(row: Record) -> Iterator[str]:
         yield f"each device sends {byte_count(row['network_bytes'])}"
 
 
-def _moved(each: Record) -> str:
+def _moved(each: TrafficEntry) -> str:
     times = "" if each["times"] == 1 else f"{each['times']:.4g} × "
     return f"{each['tensor']} {times}{byte_count(each['bytes'] / each['times'])}"
 
 
-def _columns(document: Record) -> list[tuple[str, Any]]:
+def _columns(document: ModelDocument) -> list[tuple[str, Any]]:
     """Return headings and what stands under them."""
     rows = document["rows"]
     columns: list[tuple[str, Any]] = [
@@ -142,17 +149,17 @@ def _bare(value: float | None) -> str:
     return f"{value:.0f}" if value >= 1000 else f"{value:.4g}"
 
 
-def _per_byte(rows: Sequence[Record]) -> str:
+def _per_byte(rows: Sequence[ModelRowEntry]) -> str:
     return f"{work_units(row['precision'] or '' for row in rows)}/B".replace(" or ", "/B or ")
 
 
-def _bound(row: Record) -> str:
+def _bound(row: ModelRowEntry) -> str:
     if row["bound"] == "memory" and row["memory_level"] == "l2":
         return "L2"
     return row["bound"] or MISSING
 
 
-def _explained(row: Record, *, is_alone: bool) -> Iterator[str]:
+def _explained(row: ModelRowEntry, *, is_alone: bool) -> Iterator[str]:
     """Yield what makes up the times of one row, and what else follows."""
     name = "" if is_alone else f"{row['machine']['id']}: "
     parts = [
@@ -181,7 +188,7 @@ def _explained(row: Record, *, is_alone: bool) -> Iterator[str]:
         yield in_operations(_measured(row["distance"]), row["precision"])
 
 
-def _cached(l2: Record) -> Iterator[str]:
+def _cached(l2: ResidencyEntry) -> Iterator[str]:
     if l2["hit_frac"] is None:
         return
     size = f"{byte_count(l2['working_set_bytes'])} in an L2 of {byte_count(l2['capacity_bytes'])}"
@@ -193,7 +200,7 @@ def _cached(l2: Record) -> Iterator[str]:
         yield f"  {size}: does not fit; swept in order repeatedly: {hits}{rate and f',{rate}'}"
 
 
-def _measured(found: Record) -> str:
+def _measured(found: DistanceEntry) -> str:
     gap = "" if found["gap_factor"] is None else f", {found['gap_factor']:.2f}× below"
     return (
         f"  measured {flop_rate(found['achieved_flop_per_s'])} of {flop_rate(found['limit_flop_per_s'])}: "
@@ -201,7 +208,7 @@ def _measured(found: Record) -> str:
     )
 
 
-def notes(document: Record) -> Iterator[str]:
+def notes(document: ModelDocument) -> Iterator[str]:
     """Yield critical sizes, and which sizes cross the ridge between machines."""
     has_types = len({row["dtype"] for row in document["rows"]}) > 1
     for each in document["critical"]:
@@ -216,13 +223,13 @@ def notes(document: Record) -> Iterator[str]:
         else:
             yield f"{where}: compute-bound from {each['size']} = {each['value']}{_large(each)}"
     crossing = document["crossing"]
-    for each in crossing[:_MOST_CROSSINGS]:
-        point = " ".join(f"{name}={value}" for name, value in each["sizes"].items() if name in document["swept"])
-        bounds = ", ".join(f"{bound}-bound on {machine}" for machine, bound in each["bound_by_machine"].items())
+    for crossed in crossing[:_MOST_CROSSINGS]:
+        point = " ".join(f"{name}={value}" for name, value in crossed["sizes"].items() if name in document["swept"])
+        bounds = ", ".join(f"{bound}-bound on {machine}" for machine, bound in crossed["bound_by_machine"].items())
         yield f"crosses the ridge{' at ' + point if point else ''}: {bounds}"
     if len(crossing) > _MOST_CROSSINGS:
         yield f"and {len(crossing) - _MOST_CROSSINGS} more sizes that cross the ridge"
 
 
-def _large(each: Record) -> str:
+def _large(each: CriticalEntry) -> str:
     return "" if each["of_large"] is None else f" (a very large layer: from {each['of_large']:.0f})"

@@ -11,7 +11,8 @@ from itertools import pairwise
 
 from ncuroof import formatting
 from ncuroof.diagnosis import load_rules
-from ncuroof.present.analysed import Document, Record
+from ncuroof.present.analysed import Document
+from ncuroof.present.schemas.kernels import KernelEntry
 
 UNLIKE = "unlike_phases"
 """The caveat of a kernel whose verdict is a mean of unlike phases."""
@@ -41,7 +42,7 @@ class Limit:
     limiter: str | None
 
 
-def limits(kernel: Record) -> list[Limit]:
+def limits(kernel: KernelEntry) -> list[Limit]:
     """Return what limited a kernel for how much of its time, longest first; empty where it has no phases."""
     phases = kernel.get("phases") or ()
     total = sum(phase["duration_ns"] for phase in phases)
@@ -53,7 +54,7 @@ def limits(kernel: Record) -> list[Limit]:
     return sorted(found, key=lambda limit: -limit.share)
 
 
-def limits_sentence(kernel: Record) -> str:
+def limits_sentence(kernel: KernelEntry) -> str:
     """Return what limited a kernel for how much of its time; "" without phases.
 
     Example: "60 % of the time compute-bound (tensor), 40 % latency-bound (tail)".
@@ -74,7 +75,7 @@ def _named(limit: Limit) -> str:
     return title if of is None else f"{title} ({of})"
 
 
-def strip(kernel: Record, n_places: int) -> str:
+def strip(kernel: KernelEntry, n_places: int) -> str:
     """Return how busy the busiest sampled unit was over a kernel's time, a block of one of eight heights per part of it.
 
     Args:
@@ -98,7 +99,7 @@ def _block(values: Sequence[float]) -> str:
     return _HEIGHTS[min(len(_HEIGHTS) - 1, int(height))]
 
 
-def busiest_course(kernel: Record) -> list[float | None]:
+def busiest_course(kernel: KernelEntry) -> list[float | None]:
     """Return the use of the unit that is busiest in each part of a kernel's time; empty where it has no phases."""
     courses = {name: each for name, each in _courses(kernel).items() if name not in _NOT_UNITS}
     return [
@@ -106,5 +107,5 @@ def busiest_course(kernel: Record) -> list[float | None]:
     ]
 
 
-def _courses(kernel: Record) -> Document:
+def _courses(kernel: KernelEntry) -> Document:
     return dict(kernel["samples"]["courses"]) if kernel.get("phases") else {}

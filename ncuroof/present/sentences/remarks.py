@@ -19,6 +19,8 @@ from ncuroof.diagnosis import Rules
 from ncuroof.enums import CeilingSource, Verdict
 from ncuroof.formatting import counted, label, share
 from ncuroof.present.analysed import Analysed, Record
+from ncuroof.present.schemas.analysis import SourceEntry, SummaryEntry
+from ncuroof.present.schemas.kernels import KernelEntry
 from ncuroof.present.sentences.actions import gpu_time
 from ncuroof.present.sentences.collect_options import RAW_PAGE, SHARED_SLICE, is_on_shared_slice, raw_page_tells
 
@@ -78,7 +80,7 @@ class RunRemark:
     is_urgent: Annotated[bool, "whether a screen reader interrupts for it"] = False
 
 
-def run_remarks(summary: Record, failed: Sequence[str]) -> list[RunRemark]:
+def run_remarks(summary: SummaryEntry, failed: Sequence[str]) -> list[RunRemark]:
     """Return the remarks that apply to a run, in their order on the page and in the summary; a new one is one more entry.
 
     Args:
@@ -93,7 +95,7 @@ def run_remarks(summary: Record, failed: Sequence[str]) -> list[RunRemark]:
     return [remark for remark in remarks if remark.text]
 
 
-def doubts_sentence(summary: Record) -> str:
+def doubts_sentence(summary: SummaryEntry) -> str:
     """Return the remark, with words that `ncuroof explain` knows; empty where little of the time is concerned.
 
     Args:
@@ -104,7 +106,7 @@ def doubts_sentence(summary: Record) -> str:
     return f"{claim}: {shown}" if claim else ""
 
 
-def doubts_claim(summary: Record) -> str:
+def doubts_claim(summary: SummaryEntry) -> str:
     """Return the remark without the caveats."""
     doubted_frac = summary["doubted_frac"]
     if doubted_frac is None or doubted_frac < _LEAST_FRAC:
@@ -112,7 +114,7 @@ def doubts_claim(summary: Record) -> str:
     return f"verdicts are less certain for {formatting.share(doubted_frac)} of {gpu_time(summary)}"
 
 
-def doubted(summary: Record) -> Sequence[Doubt]:
+def doubted(summary: SummaryEntry) -> Sequence[Doubt]:
     """Return the caveats with the largest shares of the time."""
     shown = list(summary["by_doubt"].items())[:_MOST_CAVEATS]
     return [Doubt(name, formatting.label(name), formatting.share(frac)) for name, frac in shown]
@@ -152,15 +154,13 @@ def failed_sentence(names: Sequence[str]) -> str:
     return f"{failed} in no sum: {which}; {what_to_do} (kernels that wait for other GPUs cannot be replayed)"
 
 
-def debug_build_sentence(summary: Record) -> str:
+def debug_build_sentence(summary: SummaryEntry) -> str:
     """Return the warning; empty where no kernel is a debug build.
 
     Args:
         summary: of a document.
     """
-    n_debug_builds, n_kernels, share_frac = (
-        summary[key] for key in ("n_debug_builds", "n_kernels", "debug_build_frac")
-    )
+    n_debug_builds, n_kernels, share_frac = summary["n_debug_builds"], summary["n_kernels"], summary["debug_build_frac"]
     if not n_debug_builds:
         return ""
     is_one, are_all = n_debug_builds == 1, n_debug_builds == n_kernels
@@ -181,7 +181,7 @@ def come_first(share_frac: float | None) -> bool:
     return share_frac is not None and share_frac > _MOST_FRAC
 
 
-def is_debug_build(kernel: Record) -> bool:
+def is_debug_build(kernel: KernelEntry) -> bool:
     """Return whether a kernel of the document is a debug build."""
     return bool(kernel["check"].get("debug_build"))
 
@@ -208,7 +208,7 @@ def reached_roof_lines(analysed: Analysed) -> Iterator[str]:
         yield f"{where}{counted(of_device.height, 'measured roof')}; {found}"
 
 
-def selection_sentence(summary: Record) -> str:
+def selection_sentence(summary: SummaryEntry) -> str:
     """Return what was selected, and that sums are its own; empty for a whole run.
 
     Args:
@@ -217,8 +217,8 @@ def selection_sentence(summary: Record) -> str:
     selection = summary.get("selection")
     if selection is None:
         return ""
-    kernel, nvtx, skip, count = (selection[key] for key in ("kernel", "nvtx", "skip", "count"))
-    which = [_which_kernels(kernel)]
+    nvtx, skip, count = selection["nvtx"], selection["skip"], selection["count"]
+    which = [_which_kernels(selection["kernel"])]
     which += [f"in NVTX ranges matching {_quoted(nvtx)}"] if nvtx is not None else []
     numbers = [f"without the first {skip}" if skip > 1 else "without the first"] if skip else []
     numbers += [f"at most {count}"] if count is not None else []
@@ -243,7 +243,7 @@ def _quoted(pattern: str) -> str:
     return f"'{formatting.shortened(formatting.printable(pattern), _MOST_PATTERN)}'"
 
 
-def to_know_more(kernel: Record, sources: Sequence[Record], *, only: str | None = None) -> str:
+def to_know_more(kernel: KernelEntry, sources: Sequence[SourceEntry], *, only: str | None = None) -> str:
     """Return how to know quantities (`only`, or all) that a kernel lacks, as "collect --section X"; empty where none is missing.
 
     Args:

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from ncuroof import formatting
 from ncuroof.metrics.names import differences
 from ncuroof.present.analysed import Record
+from ncuroof.present.schemas.analysis import SourceEntry
+from ncuroof.present.schemas.kernels import KernelEntry
 
 _SHAPES = ("block", "grid")
 """A block is somebody's choice and a grid often follows from it, so that it is named first."""
@@ -26,7 +28,7 @@ def with_folders(files: Sequence[tuple[str, str]]) -> list[str]:
     return [f"{folder}/{name}" if folder and n_by_name[name] > 1 else name for folder, name in files]
 
 
-def names_of_several(sources: Sequence[Record]) -> list[str]:
+def names_of_several(sources: Sequence[SourceEntry]) -> list[str]:
     """Return what to call each report of a document where there are several; empty for a single one, which needs no name.
 
     Args:
@@ -39,7 +41,7 @@ def names_of_several(sources: Sequence[Record]) -> list[str]:
     return [f"{name} (report {number})" if n_by_name[name] > 1 else name for number, name in enumerate(names, start=1)]
 
 
-def distinguishing_words(kernels: Sequence[Record]) -> list[tuple[str, ...]]:
+def distinguishing_words(kernels: Sequence[KernelEntry]) -> list[tuple[str, ...]]:
     """Return for each launch the words by which it differs from others of its short name; none where nothing differs.
 
     The last words tell most: "Wide, block 32×16" are a template argument, and a block that other launches with it do not have.

@@ -8,7 +8,7 @@ from math import ceil
 from typing import Annotated
 
 from ncuroof import formatting
-from ncuroof.present.analysed import Record
+from ncuroof.present.schemas.analysis import IdleShareEntry, StepPartEntry, WallTimeEntry, WeightingEntry
 from ncuroof.sidecars.counts import PROFILERS
 
 _START = {
@@ -64,12 +64,12 @@ class WallTimeTable:
     rows: Annotated[Sequence[TimeRow], "what runs, then idle time, the longest first"]
 
 
-def wall_times(weighting: Record | None) -> Sequence[Record]:
+def wall_times(weighting: WeightingEntry | None) -> Sequence[WallTimeEntry]:
     """Return the counting runs with a timeline, of a document's summary; empty where there is none."""
     return () if weighting is None else weighting["wall_times"]
 
 
-def wall_time_tables(weighting: Record | None, reports: Sequence[str] = ()) -> tuple[WallTimeTable, ...]:
+def wall_time_tables(weighting: WeightingEntry | None, reports: Sequence[str] = ()) -> tuple[WallTimeTable, ...]:
     """Return a table for each counting run with a timeline; empty where there is none.
 
     Args:
@@ -88,12 +88,12 @@ def wall_time_tables(weighting: Record | None, reports: Sequence[str] = ()) -> t
     )
 
 
-def wall_time_lines(weighting: Record | None, reports: Sequence[str] = ()) -> tuple[str, ...]:
+def wall_time_lines(weighting: WeightingEntry | None, reports: Sequence[str] = ()) -> tuple[str, ...]:
     """Return the same as lines, one per part of the time."""
     return tuple(line for time in wall_times(weighting) for line in _lines(time, reports))
 
 
-def _lines(time: Record, reports: Sequence[str]) -> Iterator[str]:
+def _lines(time: WallTimeEntry, reports: Sequence[str]) -> Iterator[str]:
     if reports:
         yield f"{reports[time['source']]}:"  # on a line of its own, since lines are cut
     yield from _sentences(time, ())
@@ -109,7 +109,7 @@ def _lines(time: Record, reports: Sequence[str]) -> Iterator[str]:
         yield batches
 
 
-def told_time(weighting: Record | None) -> Record | None:
+def told_time(weighting: WeightingEntry | None) -> WallTimeEntry | None:
     """Return the time to tell first: of the counting runs with a timeline, that with the most idle time.
 
     None without a timeline, or if these counting runs cover less than half of the GPU time.
@@ -121,12 +121,12 @@ def told_time(weighting: Record | None) -> Record | None:
     return max(times, key=lambda each: each["idle_frac"] * each["duration_ns"] * (each["n_steps"] or 1), default=None)
 
 
-def whose_time(time: Record, reports: Sequence[str]) -> str:
+def whose_time(time: WallTimeEntry, reports: Sequence[str]) -> str:
     """Return whose time it is: "a step", or of several reports "a step of rank0.ncu-rep"."""
     return ("a step" if time["n_steps"] else "the run") + (f" of {reports[time['source']]}" if reports else "")
 
 
-def _sentences(time: Record, reports: Sequence[str]) -> tuple[str, str]:
+def _sentences(time: WallTimeEntry, reports: Sequence[str]) -> tuple[str, str]:
     takes = f"takes {formatting.duration(time['duration_ns'])}"
     whole = f"{whose_time(time, reports)} {takes}"
     if not time["n_steps"]:
@@ -139,11 +139,11 @@ def _sentences(time: Record, reports: Sequence[str]) -> tuple[str, str]:
     )
 
 
-def _title(part: Record) -> str:
+def _title(part: StepPartEntry) -> str:
     return f"idle: {part['title']}" if part["is_idle"] else str(part["title"])
 
 
-def _row(part: Record) -> TimeRow:
+def _row(part: StepPartEntry) -> TimeRow:
     return TimeRow(
         title=_title(part),
         share=formatting.share(part["share_frac"]),
@@ -154,26 +154,26 @@ def _row(part: Record) -> TimeRow:
     )
 
 
-def _places(part: Record, n_shown: int | None) -> list[str]:
+def _places(part: StepPartEntry, n_shown: int | None) -> list[str]:
     """Return during which host activities, and before which kernels, a part was spent; empty for a part too small for advice."""
     if part["share_frac"] < _LEAST_ADVISED_FRAC:
         return []
-    pairs = ((word, part[kind][:n_shown]) for word, kind in (("in", "during"), ("before", "before")))
+    pairs = (("in", part["during"][:n_shown]), ("before", part["before"][:n_shown]))
     return [f"{word} {', '.join(map(_place, places))}" for word, places in pairs if places]
 
 
-def _place(place: Record) -> str:
+def _place(place: IdleShareEntry) -> str:
     return f"{formatting.printable(place['name']) or _NOT_NAMED} {formatting.share(place['share_frac'])}"
 
 
-def _gaps(part: Record) -> str:
+def _gaps(part: StepPartEntry) -> str:
     n_gaps = part["n_gaps"]
     if not n_gaps or n_gaps < 2:
         return ""
     duration_ns, half_ns = part["duration_ns"], part["half_in_gaps_of_ns"]
     average_ns = duration_ns / n_gaps
     said = f"{n_gaps:.0f} gaps, {formatting.duration(average_ns)} on average"
-    if (half_ns or 0.0) <= _UNEVEN * average_ns:
+    if half_ns is None or half_ns <= _UNEVEN * average_ns:
         return said
     # The longest gaps that make up half of the time are each at least this long, and without the last one less than that half.
     n_long = ceil(duration_ns / 2 / half_ns)
@@ -189,7 +189,7 @@ def _at_most(n_gaps: int) -> str:
     return "one gap" if n_gaps == 1 else f"at most {n_gaps} gaps"
 
 
-def _batches(time: Record) -> str:
+def _batches(time: WallTimeEntry) -> str:
     batches_ns = time["batches_ns"]
     if not batches_ns or batches_ns < _LEAST_SHOWN_FRAC * time["profiled_ns"]:
         return ""

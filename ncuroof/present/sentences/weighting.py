@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from ncuroof import formatting
-from ncuroof.present.analysed import Record
+from ncuroof.present.schemas.analysis import UnprofiledEntry, WeightingEntry
 
 _ONCE_PER_SHAPE = "--filter-mode per-launch-config"
 _CHOSEN = re.compile(r"--kernel-name (?!regex:\^\(\?!\.\*\(\?:[\w|]+\)\)(?:\s|$))")
@@ -27,7 +27,7 @@ _LEAST_UNEVEN_FRAC = 0.02
 """Least share of the counting run's GPU time to be mentioned for the whole run; the caveat of a kernel appears in any case."""
 
 
-def weighting_sentences(weighting: Record | None) -> list[str]:
+def weighting_sentences(weighting: WeightingEntry | None) -> list[str]:
     """Return how sums are weighted: by which counting run, and how much of it is extrapolated; empty where nothing is weighted.
 
     Args:
@@ -55,7 +55,7 @@ def weighting_sentences(weighting: Record | None) -> list[str]:
     return said
 
 
-def _of_summary(weighting: Record) -> list[str]:
+def _of_summary(weighting: WeightingEntry) -> list[str]:
     """Return what a summary's rows stand for; that their mean fits few launches, where these differ much."""
     launches = formatting.launches(weighting["n_launches"])
     said = [
@@ -71,7 +71,7 @@ def _of_summary(weighting: Record) -> list[str]:
     return said
 
 
-def not_the_run_sentences(weighting: Record | None, command_lines: Sequence[str | None] = ()) -> list[str]:
+def not_the_run_sentences(weighting: WeightingEntry | None, command_lines: Sequence[str | None] = ()) -> list[str]:
     """Return why sums differ from those of the run: what was not profiled of it, and what was profiled but not counted.
 
     Args:
@@ -82,7 +82,7 @@ def not_the_run_sentences(weighting: Record | None, command_lines: Sequence[str 
         return _recorded_once(command_lines)
     if weighting["is_summary"]:
         return []
-    covered_frac, n_unmatched, foreign = (weighting[key] for key in ("covered_frac", "n_unmatched", "foreign"))
+    covered_frac, n_unmatched, foreign = weighting["covered_frac"], weighting["n_unmatched"], weighting["foreign"]
     if covered_frac == 0:
         return [
             f"the launch counts from a run without ncu ({formatting.launches(weighting['n_launches'])}) have none of these "
@@ -111,7 +111,7 @@ def _of_another_program(foreign: Sequence[int]) -> list[str]:
     ]
 
 
-def _of_the_first_step(weighting: Record, command_lines: Sequence[str | None]) -> list[str]:
+def _of_the_first_step(weighting: WeightingEntry, command_lines: Sequence[str | None]) -> list[str]:
     """Return that the launches are a run's first ones, where each kernel and shape of a whole run was profiled once."""
     is_whole_run = any(time["n_steps"] is None for time in weighting["wall_times"])
     is_first = any(line and _ONCE_PER_SHAPE in line and _SKIP not in line for line in command_lines)
@@ -123,7 +123,7 @@ def _of_the_first_step(weighting: Record, command_lines: Sequence[str | None]) -
     ]
 
 
-def _longest(not_recorded: Sequence[Record]) -> str:
+def _longest(not_recorded: Sequence[UnprofiledEntry]) -> str:
     names = [
         f"{formatting.printable(each['name'])} {formatting.duration(each['duration_ns'])}" for each in not_recorded
     ]

@@ -7,20 +7,22 @@ several wholes cannot be compared.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 import polars as pl
 
 from ncuroof import formatting
 from ncuroof.enums import Verdict
-from ncuroof.present.analysed import Analysed, Record
-from ncuroof.present.documents.analysis import document
+from ncuroof.present.analysed import Analysed
+from ncuroof.present.documents.analysis import document, utilisation_document
 from ncuroof.present.explanations.meanings import verdicts_in_plain_words
-from ncuroof.present.sentences.actions import whole_time_ns, worth_a_row
+from ncuroof.present.schemas.analysis import ActionEntry, AnalysisDocument, SummaryEntry, WallTimeEntry
+from ncuroof.present.sentences.actions import whole_time_ns
 from ncuroof.present.sentences.savings import saves
-from ncuroof.present.sentences.wall_time import told_time, wall_times
-from ncuroof.present.texts.answer_sentences import SOME, answer_sentences, step_or_gpu_time
-from ncuroof.present.texts.run_summary import is_simulated, notes, report_names
+from ncuroof.present.sentences.wall_time import wall_times
+from ncuroof.present.texts.answer_sentences import SOME, step_or_gpu_time
+from ncuroof.present.texts.run_summary import notes, report_names
+from ncuroof.present.view import RunView
 
 _MOST_ACTIONS = 12
 """Most rows, of which the terminal shows as many as it has room for."""
@@ -52,7 +54,7 @@ class Instruction:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TimeShare:
     """A part of a time: its name, its share, and the verdict that gives its colour; no verdict for idle time and the rest."""
 
     name: str
@@ -82,31 +84,30 @@ class Answer:
     is_simulated: bool
     lead: str
     then: str
-    time: tuple[Part, ...]
+    time: tuple[TimeShare, ...]
     whole: str
     actions: tuple[Instruction, ...]
     n_more: int
-    limits: tuple[Part, ...]
+    limits: tuple[TimeShare, ...]
     kernels: str
     notes: tuple[str, ...]
 
 
 def answer(analysed: Analysed) -> Answer:
     """Return what a reader sees first of an analysis."""
-    entries = document(analysed, ids=_to_look_at(analysed))
-    summary = entries["summary"]
+    view = RunView(document(analysed, ids=_to_look_at(analysed)))
+    summary = view.summary
     reports = report_names(analysed)
-    actions = worth_a_row(entries)
-    lead, then = answer_sentences(entries, actions)
+    lead, then = view.answer
     return Answer(
-        title=" · ".join((formatting.first_of(reports, 2), formatting.first_of(_gpus(entries), 2))),
-        is_simulated=is_simulated(analysed),
+        title=" · ".join((formatting.first_of(reports, 2), formatting.first_of(_gpus(view.document), 2))),
+        is_simulated=view.is_simulated,
         lead=lead,
         then=then,
-        time=_time(summary),
+        time=_time(view.step),
         whole=step_or_gpu_time(summary),
-        actions=tuple(_instruction(action, analysed, entries) for action in actions[:_MOST_ACTIONS]),
-        n_more=max(len(actions) - _MOST_ACTIONS, 0),
+        actions=tuple(_instruction(action, analysed, summary) for action in view.actions[:_MOST_ACTIONS]),
+        n_more=max(len(view.actions) - _MOST_ACTIONS, 0),
         limits=tuple(_limits(summary)),
         kernels=_kernels(analysed, summary),
         notes=tuple(
@@ -125,7 +126,7 @@ def _to_look_at(analysed: Analysed) -> list[int]:
     return longest["id"].head(1).to_list()
 
 
-def _gpus(entries: Record) -> list[str]:
+def _gpus(entries: AnalysisDocument) -> list[str]:
     names = [formatting.printable(formatting.gpu_name(device)) for device in entries["devices"]]
     return [f"{names.count(name)} × {name}" if names.count(name) > 1 else name for name in dict.fromkeys(names)]
 
@@ -133,43 +134,38 @@ def _gpus(entries: Record) -> list[str]:
 # ---- times -------------------------------------------------------------------------------------------------------------------
 
 
-def _time(summary: Record) -> tuple[Part, ...]:
-    time = told_time(summary.get("weighting"))
-    if time is None or "selection" in summary or time["idle_frac"] < SOME:
+def _time(time: WallTimeEntry | None) -> tuple[TimeShare, ...]:
+    if time is None:
         return ()
     idle_frac = time["idle_frac"]
-    return (Part("working", 1 - idle_frac, None), Part("waiting", idle_frac, None))
+    return (TimeShare("working", 1 - idle_frac, None), TimeShare("waiting", idle_frac, None))
 
 
-def _limits(summary: Record) -> Iterator[Part]:
+def _limits(summary: SummaryEntry) -> Iterator[TimeShare]:
     """Yield what limits the kernels, the largest share first; small shares are added up."""
     words = verdicts_in_plain_words()
     shares = {name: part["share_frac"] for name, part in summary["by_verdict"].items() if part["share_frac"]}
     ranked = sorted(shares, key=lambda each: -shares[each])
     named = ranked if len(ranked) == _N_LIMITS + 1 else ranked[:_N_LIMITS]
-    yield from (Part(words[name], shares[name], name) for name in named)
+    yield from (TimeShare(words[name], shares[name], name) for name in named)
     if rest := ranked[len(named) :]:
-        yield Part("other", sum(shares[name] for name in rest), None)
+        yield TimeShare("other", sum(shares[name] for name in rest), None)
 
 
-def _kernels(analysed: Analysed, summary: Record) -> str:
+def _kernels(analysed: Analysed, summary: SummaryEntry) -> str:
     said = [formatting.launches(summary["n_launches"])]
     if summary["duration_ns"] is not None:
         said.append(formatting.duration(summary["duration_ns"]))
     at_peak = ""
-    if analysed.measurements.kernels["nvtx"].list.len().sum():
-        found = analysed.expected.utilisation
-        if found is not None:
-            use = asdict(found)
-            at_peak = f" at {formatting.percent(use['mfu_frac'])} of the {formatting.label(use['precision'])} peak"
+    if (use := utilisation_document(analysed)) is not None:
+        at_peak = f" at {formatting.percent(use['mfu_frac'])} of the {formatting.label(use['precision'])} peak"
     return ", ".join(said) + at_peak
 
 
 # ---- what to do --------------------------------------------------------------------------------------------------------------
 
 
-def _instruction(action: Record, analysed: Analysed, entries: Record) -> Instruction:
-    summary = entries["summary"]
+def _instruction(action: ActionEntry, analysed: Analysed, summary: SummaryEntry) -> Instruction:
     is_idle = action["finding"] is None
     return Instruction(
         advice=formatting.first_sentence(action["advice"] or action["title"]).rstrip("."),
@@ -180,7 +176,7 @@ def _instruction(action: Record, analysed: Analysed, entries: Record) -> Instruc
     )
 
 
-def _idle(action: Record, summary: Record) -> str:
+def _idle(action: ActionEntry, summary: SummaryEntry) -> str:
     """Return why the GPU idles and in which activities of the host: "waiting for …: 47 % in backward pass"."""
     part = next(part for part in wall_times(summary["weighting"])[0]["parts"] if part["name"] == action["id"])
     places = [place for place in part["during"] if place["name"] and place["duration_ns"] >= SOME * part["duration_ns"]]
@@ -192,7 +188,7 @@ def _idle(action: Record, summary: Record) -> str:
     return ": ".join(filter(None, (start, ", ".join(named))))
 
 
-def _kernels_of(action: Record, analysed: Analysed) -> str:
+def _kernels_of(action: ActionEntry, analysed: Analysed) -> str:
     """Return which kernels an action is about: the one that saves most, and the number of others."""
     names = _names(analysed)
     distinct = list(dict.fromkeys(names[number] for number in action["kernels"]))
@@ -200,8 +196,9 @@ def _kernels_of(action: Record, analysed: Analysed) -> str:
     return formatting.printable(distinct[0]) + others
 
 
-def _problem(action: Record) -> str:
-    launches = f" ({formatting.launches(action['n_launches'])})" if action["n_launches"] > 1 else ""
+def _problem(action: ActionEntry) -> str:
+    n_launches = action["n_launches"] or 0
+    launches = f" ({formatting.launches(n_launches)})" if n_launches > 1 else ""
     condition = "; per unit of work, if more blocks run at once" if action["needs_more_work"] else ""
     return f"{launches}: {_lower(formatting.first_clause(action['title']))}{condition}"
 

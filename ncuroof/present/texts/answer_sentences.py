@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from ncuroof import formatting
 from ncuroof.diagnosis import load_rules
 from ncuroof.enums import Verdict
-from ncuroof.present.analysed import Record
 from ncuroof.present.explanations.meanings import limiter_in_plain_words, verdicts_in_plain_words
+from ncuroof.present.schemas.analysis import ActionEntry, AnalysisDocument, SummaryEntry
+from ncuroof.present.schemas.kernels import KernelEntry
 from ncuroof.present.sentences.actions import step_ns, whole, whole_time_ns, without_gain
 from ncuroof.present.sentences.collect_options import (
     RAW_PAGE,
@@ -31,7 +32,7 @@ _AT_THE_ROOF = 0.6
 """Share of the time that the roofline needs from which on a run without savings counts as near the roof (a choice)."""
 
 
-def answer_sentences(entries: Record, actions: Sequence[Record]) -> tuple[str, str]:
+def answer_sentences(entries: AnalysisDocument, actions: Sequence[ActionEntry]) -> tuple[str, str]:
     """Return the answer, and what else belongs to it.
 
     Args:
@@ -42,7 +43,7 @@ def answer_sentences(entries: Record, actions: Sequence[Record]) -> tuple[str, s
     return _unusable(summary) or _of_step(entries, actions) or _of_kernels(entries, actions)
 
 
-def _unusable(summary: Record) -> tuple[str, str] | None:
+def _unusable(summary: SummaryEntry) -> tuple[str, str] | None:
     """Return why nothing can be said of the run, or not yet; None where something can."""
     if summary["n_kernels"] == summary["n_failed"]:
         if "selection" in summary:
@@ -57,7 +58,7 @@ def _unusable(summary: Record) -> tuple[str, str] | None:
     return None
 
 
-def _of_kernels(entries: Record, actions: Sequence[Record]) -> tuple[str, str]:
+def _of_kernels(entries: AnalysisDocument, actions: Sequence[ActionEntry]) -> tuple[str, str]:
     """Return the answer of a run without a timeline."""
     summary = entries["summary"]
     if _unknown_frac(summary) > _MOSTLY:
@@ -69,7 +70,7 @@ def _of_kernels(entries: Record, actions: Sequence[Record]) -> tuple[str, str]:
     return takes, _what_saves(entries, actions)
 
 
-def _of_one(kernel: Record, summary: Record) -> str:
+def _of_one(kernel: KernelEntry, summary: SummaryEntry) -> str:
     """Return how long the only kernel takes, and what bounds it, in plain words."""
     launches = "" if summary["n_launches"] == 1 else f" in {formatting.launches(summary['n_launches'])}"
     name = formatting.printable(formatting.kernel_name(kernel))
@@ -78,7 +79,7 @@ def _of_one(kernel: Record, summary: Record) -> str:
     return f"{name} takes {formatting.duration(summary['duration_ns'])}{launches}; it is {verdict}{limiter}."
 
 
-def _most_launches(summary: Record) -> str:
+def _most_launches(summary: SummaryEntry) -> str:
     """Return by what most launches are bound, where no times are known; empty where none has a verdict."""
     counts = {name: part["n_launches"] for name, part in summary["by_verdict"].items() if name != Verdict.UNKNOWN.value}
     if not counts:
@@ -88,7 +89,7 @@ def _most_launches(summary: Record) -> str:
     return f"{whose} {load_rules().verdicts[verdict].title}; without a duration, what can be saved is not known."
 
 
-def _first_advice(entries: Record) -> str:
+def _first_advice(entries: AnalysisDocument) -> str:
     """Return the first advice for the longest kernel that has one; empty without one."""
     advised = [kernel for kernel in entries["kernels"] if kernel["findings"]]
     if not advised:
@@ -97,7 +98,7 @@ def _first_advice(entries: Record) -> str:
     return f"To do: {formatting.first_sentence(longest['findings'][0]['advice'])}"
 
 
-def _takes(summary: Record) -> str:
+def _takes(summary: SummaryEntry) -> str:
     launches = formatting.launches(summary["n_launches"])
     launches = f"{launches[0].upper()}{launches[1:]}"
     if summary["duration_ns"] is None:
@@ -108,7 +109,7 @@ def _takes(summary: Record) -> str:
     return f"{launches} {verb} {formatting.duration(summary['duration_ns'])} of GPU time{_mostly(summary)}."
 
 
-def _mostly(summary: Record) -> str:
+def _mostly(summary: SummaryEntry) -> str:
     """Return what limits most of the time: ", 62 % of it limited by too little work in flight"; empty where nothing stands out."""
     shares = {name: part["share_frac"] or 0.0 for name, part in summary["by_verdict"].items()}
     most = max(shares, key=lambda name: shares[name], default=None)
@@ -118,7 +119,7 @@ def _mostly(summary: Record) -> str:
     return f",{how_much} limited by {verdicts_in_plain_words()[most]}"
 
 
-def _what_saves(entries: Record, actions: Sequence[Record]) -> str:
+def _what_saves(entries: AnalysisDocument, actions: Sequence[ActionEntry]) -> str:
     """Return what the first change saves; where nothing saves anything, how near the roof the run is, and what is left to do."""
     summary = entries["summary"]
     if actions:
@@ -137,7 +138,7 @@ def _what_saves(entries: Record, actions: Sequence[Record]) -> str:
     return f"The kernels are near the roof: {least}{rest}."
 
 
-def _counters_missing(entries: Record, summary: Record) -> tuple[str, str]:
+def _counters_missing(entries: AnalysisDocument, summary: SummaryEntry) -> tuple[str, str]:
     """Return that most of the time has no verdict, and how to get one."""
     unknown = formatting.percent(_unknown_frac(summary))
     of_time = "" if unknown == "100 %" else f" for {unknown} of the GPU time"
@@ -146,7 +147,7 @@ def _counters_missing(entries: Record, summary: Record) -> tuple[str, str]:
     return f"{lead} {how}".rstrip(), f"{_takes(summary)} {_first_advice(entries)}".strip()
 
 
-def _how_to_record(entries: Record) -> str:
+def _how_to_record(entries: AnalysisDocument) -> str:
     unknown = [each for each in entries["kernels"] if each["verdict"] == Verdict.UNKNOWN.value and not each["failed"]]
     if not unknown:
         return ""
@@ -159,7 +160,7 @@ def _how_to_record(entries: Record) -> str:
     return f"Record again with ncuroof profile, or with ncu {options}." if options else ""
 
 
-def _unknown_frac(summary: Record) -> float:
+def _unknown_frac(summary: SummaryEntry) -> float:
     """Return the share of the time without a verdict, of the launches where no time is known."""
     unknown = summary["by_verdict"].get(Verdict.UNKNOWN.value)
     if unknown is None:
@@ -168,7 +169,7 @@ def _unknown_frac(summary: Record) -> float:
     return unknown["n_launches"] / max(summary["n_launches"], 1) if share_frac is None else share_frac
 
 
-def _of_step(entries: Record, actions: Sequence[Record]) -> tuple[str, str] | None:
+def _of_step(entries: AnalysisDocument, actions: Sequence[ActionEntry]) -> tuple[str, str] | None:
     """Return how long a step takes, for how much of it the GPU waits, and why; None where no timeline tells."""
     summary = entries["summary"]
     time = told_time(summary.get("weighting"))
@@ -196,7 +197,7 @@ def _of_step(entries: Record, actions: Sequence[Record]) -> tuple[str, str] | No
     return lead, _first_is(actions, summary, is_of_step=True)
 
 
-def _first_is(actions: Sequence[Record], summary: Record, *, is_of_step: bool = False) -> str:
+def _first_is(actions: Sequence[ActionEntry], summary: SummaryEntry, *, is_of_step: bool = False) -> str:
     """Return what the first change saves; after the time of a step, of which time, if not of that. Empty without one."""
     if not actions:
         return ""
@@ -205,7 +206,7 @@ def _first_is(actions: Sequence[Record], summary: Record, *, is_of_step: bool = 
     return f"The first change below saves {saves(actions[0], whole_time_ns(summary))}{per_work}{of_what}."
 
 
-def step_or_gpu_time(summary: Record) -> str:
+def step_or_gpu_time(summary: SummaryEntry) -> str:
     """Return the time that savings are part of: "a step of 13.9 ms", "3.35 ms"; empty where it is not known."""
     whole_ns = whole_time_ns(summary)
     if whole_ns is None:

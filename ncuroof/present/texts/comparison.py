@@ -7,12 +7,13 @@ as JUnit XML and as annotations for GitHub Actions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from ncuroof import formatting
 from ncuroof.comparison import Comparison, run_obstacle, total_ns
 from ncuroof.comparison.history import History, Trend
-from ncuroof.present.analysed import Record
+from ncuroof.present.schemas.comparison import ComparisonDocument, GateEntry, MatchEntry
 from ncuroof.present.sentences.comparison import (
     ALONE,
     alone,
@@ -50,7 +51,7 @@ _TIME_WIDTH = 10
 _SLOWER, _FASTER = "▲", "▼"
 
 
-def to_text(document: Record) -> str:
+def to_text(document: ComparisonDocument) -> str:
     """Return a comparison as lines of plain text."""
     lines = [
         "ncuroof · compare",
@@ -63,7 +64,7 @@ def to_text(document: Record) -> str:
     return "".join(f"{line}\n" for line in wrapped_lines("\n".join(lines)))
 
 
-def to_markdown(document: Record) -> str:
+def to_markdown(document: ComparisonDocument) -> str:
     """Return a comparison as Markdown of one screen: the result, gates, and what moved as a table; more than that is folded."""
     start = ["<!-- ncuroof compare -->", "", "# ncuroof compare", ""]
     start += [*(f"{escaped(line)}  " for line in heading(document)), ""]
@@ -81,7 +82,7 @@ def to_markdown(document: Record) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _gate_items(gates: Sequence[Record], *, is_short: bool = False) -> list[str]:
+def _gate_items(gates: Sequence[GateEntry], *, is_short: bool = False) -> list[str]:
     """Return gates as the items of a list under a heading; short ones have a line or two of reasons."""
     items = []
     for gate in gates:
@@ -91,7 +92,7 @@ def _gate_items(gates: Sequence[Record], *, is_short: bool = False) -> list[str]
     return ["", "## Gates", "", *items, ""] if items else []
 
 
-def _other_items(document: Record) -> list[str]:
+def _other_items(document: ComparisonDocument) -> list[str]:
     """Return what has no match, and what may belong together, as the items of a list."""
     items = [f"- {escaped(line.strip())}" for line in _others(document)]
     return items + [f"- {escaped(candidate(each))}" for each in document["candidates"][:_MOST_CANDIDATES]]
@@ -111,7 +112,7 @@ def _height(lines: Iterable[str]) -> int:
     return sum(1 + len(part) // _SCREEN_WIDTH for part in shown)
 
 
-def _table_row(match: Record, document: Record, *, is_short: bool = False) -> str:
+def _table_row(match: MatchEntry, document: ComparisonDocument, *, is_short: bool = False) -> str:
     """Return the row of a match; a short one leaves out how it was matched, and findings and lines."""
     how = "" if is_short else how_matched(match)
     name = code(match_name(match)) + (f"<br>match: {escaped(how)}" if how else "")
@@ -121,7 +122,7 @@ def _table_row(match: Record, document: Record, *, is_short: bool = False) -> st
     return table_row((name, *(times(match, document) or [formatting.MISSING] * 2), change))
 
 
-def heading(document: Record) -> Iterator[str]:
+def heading(document: ComparisonDocument) -> Iterator[str]:
     """Yield the change as a whole, then the runs, then what else is to be known of it."""
     answer, *others = outcome(document)
     yield answer
@@ -130,7 +131,7 @@ def heading(document: Record) -> Iterator[str]:
     yield from others
 
 
-def _changes(document: Record) -> Iterator[str]:
+def _changes(document: ComparisonDocument) -> Iterator[str]:
     shown = moved(document)
     for match in shown[:_MOST_LINES]:
         yield ""
@@ -147,7 +148,7 @@ def _changes(document: Record) -> Iterator[str]:
         yield f"  {len(shown) - _MOST_LINES} more in the JSON document"
 
 
-def _others(document: Record) -> Iterator[str]:
+def _others(document: ComparisonDocument) -> Iterator[str]:
     for key, words in ALONE.items():
         groups = document[key]
         for group in groups[:_MOST_LINES]:
@@ -156,12 +157,12 @@ def _others(document: Record) -> Iterator[str]:
             yield f"  {words}: {len(groups) - _MOST_LINES} more in the JSON document"
 
 
-def _candidates(document: Record) -> Iterator[str]:
+def _candidates(document: ComparisonDocument) -> Iterator[str]:
     for each in document["candidates"][:_MOST_CANDIDATES]:
         yield from filled("  ", candidate(each).split(), WIDTH)
 
 
-def _gates(document: Record) -> Iterator[str]:
+def _gates(document: ComparisonDocument) -> Iterator[str]:
     if document["gates"]:
         yield ""
     for gate in document["gates"]:
@@ -170,7 +171,7 @@ def _gates(document: Record) -> Iterator[str]:
             yield from filled("  ", formatting.printable(reason).split(), WIDTH)
 
 
-def to_junit(document: Record) -> bytes:
+def to_junit(document: ComparisonDocument) -> bytes:
     """Return the gates as JUnit XML, a test case each; a failed gate's reasons are its message."""
     gates = document["gates"]
     failed = [gate for gate in gates if not gate["has_passed"]]
@@ -187,7 +188,12 @@ def to_junit(document: Record) -> bytes:
     return written + b"\n"
 
 
-def to_annotations(document: Record, tree: SourceTree) -> Iterator[str]:
+def github_annotations(document: ComparisonDocument) -> str:
+    """Return the annotations as lines; the source files are those around the working directory."""
+    return "".join(f"{line}\n" for line in to_annotations(document, SourceTree.around(Path.cwd())))
+
+
+def to_annotations(document: ComparisonDocument, tree: SourceTree) -> Iterator[str]:
     """Yield workflow commands for GitHub Actions: errors for failed gates, warnings at the lines of kernels that got slower.
 
     Where all gates passed, a notice says so. GitHub shows ten errors and ten warnings of a step.

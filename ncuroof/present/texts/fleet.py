@@ -28,7 +28,7 @@ _NO_ROWS = "no rows"
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class AnswerSection:
     """A part of the answer.
 
     Attributes:
@@ -69,6 +69,16 @@ def to_markdown(document: Record) -> str:
     return "\n".join(lines) + "\n"
 
 
+def rows_text(document: Record) -> str:
+    """Return the document of a query as aligned text."""
+    return table_text(document["columns"], document["rows"])
+
+
+def rows_markdown(document: Record) -> str:
+    """Return the document of a query as a Markdown table."""
+    return table_markdown(document["columns"], document["rows"])
+
+
 def table_text(columns: Sequence[str], rows: Sequence[Record]) -> str:
     """Return the rows of a query as aligned text, or a line that says that no row was found."""
     if not rows:
@@ -83,14 +93,14 @@ def table_markdown(columns: Sequence[str], rows: Sequence[Record]) -> str:
     return "\n".join(_piped(_table(columns, rows))) + "\n"
 
 
-def _piped(section: Section) -> list[str]:
+def _piped(section: AnswerSection) -> list[str]:
     head, *rows = (table_row(map(escaped, cells)) for cells in (section.head, *section.rows))
     return [head, "|" + "---|" * len(section.head), *rows]
 
 
-def _table(columns: Sequence[str], rows: Sequence[Record]) -> Section:
+def _table(columns: Sequence[str], rows: Sequence[Record]) -> AnswerSection:
     cells = tuple(tuple("" if row[name] is None else str(row[name]) for name in columns) for row in rows)
-    return Section("", (), tuple(columns), cells)
+    return AnswerSection("", (), tuple(columns), cells)
 
 
 def _heading(document: Record) -> Iterator[str]:
@@ -120,8 +130,8 @@ def _heading(document: Record) -> Iterator[str]:
         yield f"{formatting.counted(document['failures']['n'], 'report')} could not be ingested: --failures lists them"
 
 
-def _sections(document: Record) -> Iterator[Section]:
-    yield Section(
+def _sections(document: Record) -> Iterator[AnswerSection]:
+    yield AnswerSection(
         f"slowest kernels ({_shown(document['slowest'])})",
         (
             "time is that of all launches; one launch is the median over shapes and reports (counting run, if any), then by date",
@@ -129,7 +139,7 @@ def _sections(document: Record) -> Iterator[Section]:
         ("kernel", "program", "GPU", "launches", "time", "share", "one launch", "bound by", "first and last date"),
         tuple(map(_slow, document["slowest"]["rows"])),
     )
-    yield Section(
+    yield AnswerSection(
         f"most time above the roofline ({_shown(document['recoverable'])})",
         ("potential savings, upper bound; only launches whose roofline time is known",)
         if document["recoverable"]["n"]
@@ -169,10 +179,10 @@ def _recoverable(row: Record) -> tuple[str, ...]:
     )
 
 
-def _gpus(listed: Record) -> Section:
+def _gpus(listed: Record) -> AnswerSection:
     title = "same launch on several GPUs"
     if not listed["rows"]:
-        return Section(title, ("none: kernel, shape, program, clock control and work must be the same",))
+        return AnswerSection(title, ("none: kernel, shape, program, clock control and work must be the same",))
     note = "same kernel, shape, program, clock control and work; the share of the roof separates the code's part from the GPU's"
     rows = [
         (
@@ -190,10 +200,10 @@ def _gpus(listed: Record) -> Section:
         for row in listed["rows"]
     ]
     head = ("kernel", "program", "grid", "GPU", "launches", "one launch", "range", "of the roof", "clocks")
-    return Section(title, (note,), head, tuple(rows))
+    return AnswerSection(title, (note,), head, tuple(rows))
 
 
-def _changes(found: Record) -> Iterator[Section]:
+def _changes(found: Record) -> Iterator[AnswerSection]:
     words = _WORDS_BY_FACTOR.get(found["by"]) or f"by label {found['by'].partition(':')[2]}"
     n_at_other_clocks = found["n_steps"] - found["n_compared"]
     counts = (
@@ -202,10 +212,10 @@ def _changes(found: Record) -> Iterator[Section]:
         + (f", {n_at_other_clocks} not (different SM clocks)" if n_at_other_clocks else "")
     )
     if not found["n_steps"]:
-        yield Section(f"changes {words}", ("no launch was recorded with two of these under the same conditions",))
+        yield AnswerSection(f"changes {words}", ("no launch was recorded with two of these under the same conditions",))
         return
     if not any(found[kind]["n"] for kind in ("slower", "faster", "other_work")):
-        yield Section(f"changes {words}", (counts, "none beyond measurement noise"))
+        yield AnswerSection(f"changes {words}", (counts, "none beyond measurement noise"))
         return
     head = ("kernel", "program", "GPU", "from", "to", "one launch", "change", "noise", "also differs")
     titles = {
@@ -217,10 +227,10 @@ def _changes(found: Record) -> Iterator[Section]:
         listed = found[kind]
         if listed["n"]:
             rows = tuple(map(_step, listed["rows"]))
-            yield Section(f"{title} ({_shown(listed)})", (counts,), head, rows)
+            yield AnswerSection(f"{title} ({_shown(listed)})", (counts,), head, rows)
 
 
-def _code(listed: Record) -> Section:
+def _code(listed: Record) -> AnswerSection:
     note = "one name, program and GPU; the source may be the same: 'also differs' says which compiler or driver came with the code"
     head = ("kernel", "program", "GPU", "from", "to", "since", "one launch", "also differs")
     rows = tuple(
@@ -238,7 +248,7 @@ def _code(listed: Record) -> Section:
         )
         for row in listed["rows"]
     )
-    return Section(f"same kernel, other machine code ({_shown(listed)})", (note,), head, rows)
+    return AnswerSection(f"same kernel, other machine code ({_shown(listed)})", (note,), head, rows)
 
 
 def _step(row: Record) -> tuple[str, ...]:
@@ -270,7 +280,7 @@ def _shown(listed: Record) -> str:
     return str(listed["n"]) if n_shown == listed["n"] else f"{n_shown} of {listed['n']}"
 
 
-def _aligned(section: Section, *, limits: Sequence[int] = ()) -> list[str]:
+def _aligned(section: AnswerSection, *, limits: Sequence[int] = ()) -> list[str]:
     if not section.rows:
         return []
     limits = limits or [_NAME_WIDTH, *[_CELL_WIDTH] * (len(section.head) - 2), _LAST_WIDTH]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ncuroof._version import __version__
-from ncuroof.formatting import bound_by, share
+from ncuroof.formatting import bound_by
 from ncuroof.present.analysed import Analysed
-from ncuroof.present.sentences.actions import Outlook
+from ncuroof.present.sentences.actions import LargestSavings
 from ncuroof.present.sentences.breakdowns import BreakdownLine
 from ncuroof.present.texts.layout import escaped, table_row
 from ncuroof.present.texts.run_summary import KernelLine, run_summary
@@ -31,7 +31,7 @@ def to_markdown(analysis: Analysed) -> str:
         lines += ["", *map(_bullet, summary.wall_time)]
     if len(summary.shares) > 1 or summary.n_more:  # a single verdict is in every row of the table of kernels already
         lines += ["", "| bound by | share of time | launches |", "|---|--:|--:|"]
-        lines += [table_row((part.title, share(part.share_frac), str(part.n_launches))) for part in summary.shares]
+        lines += [table_row((part.title, part.share, str(part.n_launches))) for part in summary.shares]
     lines += _breakdown("code", summary.families) + _breakdown("NVTX range", summary.ranges)
     lines += _actions(summary.outlook)
     if summary.kernels:
@@ -49,7 +49,7 @@ def _bullet(line: str) -> str:
     return f"{'  ' if line.startswith(' ') else ''}- {escaped(line.strip())}"
 
 
-def _actions(found: Outlook) -> Iterator[str]:
+def _actions(found: LargestSavings) -> Iterator[str]:
     """Yield what saves most over the run, and what changes in kernels save together."""
     if not found.actions:
         return

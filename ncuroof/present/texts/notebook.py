@@ -10,15 +10,14 @@ from html import escape
 
 from ncuroof import formatting
 from ncuroof.present.analysed import Analysed
-from ncuroof.present.palette import verdict_colours
-from ncuroof.present.texts.answer import SIMULATED, Answer, Instruction, Part, answer
+from ncuroof.present.palette import page_colours, verdict_colours
+from ncuroof.present.texts.answer import SIMULATED, Answer, Instruction, TimeShare, answer
 from ncuroof.present.texts.one_kernel import Card, card, is_one_kernel
 
 _FRAME = "max-width:60em;line-height:1.45"
 _SOFT = "opacity:.7"
 _CELL = "text-align:left;vertical-align:top;padding:.25em .75em .25em 0;background:none"
-_REST = "#9ba5af"
-"""Colour of what has no verdict."""
+
 
 _MOST_ACTIONS = 5
 
@@ -59,7 +58,7 @@ def _title(told: Answer | Card) -> Iterator[str]:
         yield f"<p><b>{SIMULATED}</b></p>"
 
 
-def _bar(title: str, parts: Sequence[Part]) -> Iterator[str]:
+def _bar(title: str, parts: Sequence[TimeShare]) -> Iterator[str]:
     """Yield the parts of a time as a bar with a legend; yield nothing for no parts."""
     if not parts:
         return
@@ -76,10 +75,10 @@ def _bar(title: str, parts: Sequence[Part]) -> Iterator[str]:
     yield f"<p>{' &nbsp; '.join(legend)}</p>"
 
 
-def _colour(part: Part) -> str:
+def _colour(part: TimeShare) -> str:
     if part.name == "working":
         return verdict_colours()["memory"]
-    return verdict_colours()[part.verdict] if part.verdict else _REST
+    return verdict_colours()[part.verdict] if part.verdict else page_colours(is_dark=True)["soft"]
 
 
 def _table(told: Answer) -> str:

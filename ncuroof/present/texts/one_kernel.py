@@ -13,12 +13,15 @@ from ncuroof.metrics import quantity_unit
 from ncuroof.present.analysed import Analysed, Record
 from ncuroof.present.documents.analysis import document
 from ncuroof.present.explanations.meanings import limiter_in_plain_words, quantity_label
+from ncuroof.present.schemas.analysis import AnalysisDocument
+from ncuroof.present.schemas.kernels import KernelEntry
 from ncuroof.present.sentences.actions import most_worth, of_what
 from ncuroof.present.sentences.phases import UNLIKE, limits_sentence, strip
 from ncuroof.present.sentences.remarks import doubts_sentence, flip_sentence, to_know_more
 from ncuroof.present.sentences.savings import saves
 from ncuroof.present.sentences.source_lines import first_place
-from ncuroof.present.texts.run_summary import KernelLine, is_simulated, kernel_lines, notes, report_names
+from ncuroof.present.texts.run_summary import KernelLine, kernel_lines, notes, report_names
+from ncuroof.present.view import RunView
 
 _LEVELS = ("dram", "l2", "l1", "shared")
 _MOST_PRECISIONS = 3
@@ -76,7 +79,7 @@ def card(analysed: Analysed) -> Card:
     )
     return Card(
         title=" · ".join((formatting.first_of(reports, 1), formatting.printable(_gpu(entries, kernel)))),
-        is_simulated=is_simulated(analysed),
+        is_simulated=RunView(entries).is_simulated,
         name=" · ".join(filter(None, (line.name, ", ".join(line.differs_in)))),
         time=_times(kernel, group, line),
         verdict=kernel["verdict"],
@@ -88,11 +91,11 @@ def card(analysed: Analysed) -> Card:
     )
 
 
-def _gpu(entries: Record, kernel: Record) -> str:
+def _gpu(entries: AnalysisDocument, kernel: KernelEntry) -> str:
     return formatting.gpu_name(entries["devices"][kernel["device"]])
 
 
-def _times(kernel: Record, group: Mapping[str, Any], line: KernelLine) -> str:
+def _times(kernel: KernelEntry, group: Mapping[str, Any], line: KernelLine) -> str:
     if kernel["duration_ns"] is None:
         return "duration not in the report"
     if group["n_launches"] == 1:
@@ -100,7 +103,7 @@ def _times(kernel: Record, group: Mapping[str, Any], line: KernelLine) -> str:
     return "; ".join(filter(None, (f"{line.duration} for {formatting.launches(group['n_launches'])}", line.extremes)))
 
 
-def _bound(kernel: Record) -> str:
+def _bound(kernel: KernelEntry) -> str:
     title = load_rules().verdicts[kernel["verdict"]].title
     if kernel["verdict"] == Verdict.UNKNOWN.value:
         return "limit unknown: the report lacks the counters that say it"
@@ -110,7 +113,7 @@ def _bound(kernel: Record) -> str:
     return f"{title}: {plain}" + (f" ({name})" if name and name not in plain else "")
 
 
-def _least(kernel: Record, n_launches: int) -> tuple[str, ...]:
+def _least(kernel: KernelEntry, n_launches: int) -> tuple[str, ...]:
     """Return the roofline time of a launch and its time above the roofline."""
     least_ns, above_ns = kernel["min_time_ns"], kernel["recoverable_ns"]
     if least_ns is None or above_ns is None:
@@ -122,7 +125,7 @@ def _least(kernel: Record, n_launches: int) -> tuple[str, ...]:
 # ---- reached ----------------------------------------------------------------------------------------------------------------
 
 
-def _reached(kernel: Record) -> Iterator[str]:
+def _reached(kernel: KernelEntry) -> Iterator[str]:
     """Yield for each memory level the bandwidth and its share of the peak."""
     for level in _LEVELS:
         found = kernel["bandwidth"].get(level)
@@ -142,7 +145,7 @@ def _of_peak(found: Record, key: str, write: Any) -> str:
     return f"{reached} of {number} {unit} ({formatting.percent(rate / peak)})"
 
 
-def _work(kernel: Record) -> Iterator[str]:
+def _work(kernel: KernelEntry) -> Iterator[str]:
     """Yield for each precision that the kernel computes in the rate and its share of the peak, then its place on the roofline."""
     used = {name: entry for name, entry in kernel["work"].items() if entry["flop_per_s"]}
     first = sorted(used, key=lambda name: -(used[name]["frac"] or 0.0))[:_MOST_PRECISIONS]
@@ -157,7 +160,7 @@ def _work(kernel: Record) -> Iterator[str]:
         yield f"{intensity} at {formatting.label(point['level'])}: {formatting.percent(point['roof_frac'])} of the roof there"
 
 
-def _scheduling(kernel: Record) -> Iterator[str]:
+def _scheduling(kernel: KernelEntry) -> Iterator[str]:
     """Yield occupancy, issue slots, and how full the GPU is."""
     occupancy, use = kernel["occupancy"], kernel["utilisation"]
     achieved, possible = occupancy.get("achieved_frac"), occupancy.get("theoretical_frac")
@@ -165,15 +168,15 @@ def _scheduling(kernel: Record) -> Iterator[str]:
         yield f"occupancy {formatting.percent(achieved)}" + (
             "" if possible is None else f" of {formatting.percent(possible)}"
         )
-    if use.get("issue") is not None:
-        yield f"issue slots {formatting.percent(use['issue'])}"
-    if kernel["bandwidth"].get("l1") is None and use.get("l1") is not None:
-        yield f"L1/shared {formatting.percent(use['l1'])} busy"
+    if (issue := use.get("issue")) is not None:
+        yield f"issue slots {formatting.percent(issue)}"
+    if kernel["bandwidth"].get("l1") is None and (l1 := use.get("l1")) is not None:
+        yield f"L1/shared {formatting.percent(l1)} busy"
     if occupancy.get("waves") is not None:
         yield f"waves {formatting.quantity(occupancy['waves'], 'count')}"
 
 
-def _over_time(kernel: Record) -> Iterator[str]:
+def _over_time(kernel: KernelEntry) -> Iterator[str]:
     """Yield how busy the busiest unit was over the kernel's time, a block per part of it, and for how much of it what limited.
 
     Where the parts are alike, the verdict says it all.
@@ -186,7 +189,7 @@ def _over_time(kernel: Record) -> Iterator[str]:
 # ---- why, what to do, how sure -------------------------------------------------------------------------------------------------
 
 
-def _because(kernel: Record) -> Iterator[str]:
+def _because(kernel: KernelEntry) -> Iterator[str]:
     """Yield the first causes, each with its evidence and its source line; without one, what the warps wait for most."""
     counted = most_worth(kernel["findings"])
     others = [finding for finding in kernel["findings"] if finding is not counted]
@@ -200,7 +203,7 @@ def _because(kernel: Record) -> Iterator[str]:
         yield f"{said}, at {place}" if place else said
 
 
-def _to_do(kernel: Record, line: KernelLine, entries: Record) -> Iterator[str]:
+def _to_do(kernel: KernelEntry, line: KernelLine, entries: AnalysisDocument) -> Iterator[str]:
     finding = most_worth(kernel["findings"])
     if finding is None:
         more = to_know_more(kernel, entries["sources"])
@@ -219,7 +222,7 @@ def _to_do(kernel: Record, line: KernelLine, entries: Record) -> Iterator[str]:
         yield line.gain
 
 
-def _sure(kernel: Record) -> Iterator[str]:
+def _sure(kernel: KernelEntry) -> Iterator[str]:
     said = kernel["confidence"] + " confidence" if kernel["confidence"] else ""
     flip = flip_sentence(kernel, load_rules()).rstrip(".")
     if said:

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ncuroof import formatting
-from ncuroof.present.analysed import Record
+from ncuroof.present.schemas.projection import (
+    ProjectedKernelEntry,
+    ProjectedTimesEntry,
+    ProjectionDocument,
+    ProjectionEntry,
+    TargetEntry,
+)
 from ncuroof.present.texts.layout import aligned, code, escaped, filled, screen_width, table_row
 
 _MOST_KERNELS = 20
@@ -15,7 +21,7 @@ _WIDTH = 100
 _LEAST_RANGE_FRAC = 0.05
 
 
-def to_text(document: Record) -> str:
+def to_text(document: ProjectionDocument) -> str:
     """Return a projection as lines of plain text."""
     lines = ["ncuroof · what if", formatting.printable(", ".join(document["sources"]))]
     if document["changes"]:
@@ -29,7 +35,7 @@ def to_text(document: Record) -> str:
     return "\n".join(lines) + "\n"
 
 
-def to_markdown(document: Record) -> str:
+def to_markdown(document: ProjectionDocument) -> str:
     """Return a projection as Markdown: the run, then the kernels."""
     targets = [total["target"] for total in document["targets"]]
     lines = ["<!-- ncuroof whatif -->", "", "# ncuroof: what if", ""]
@@ -45,13 +51,13 @@ def to_markdown(document: Record) -> str:
     return "\n".join([*lines, "", *(f"- {escaped(note.strip())}" for note in notes)]) + "\n"
 
 
-def _totals(document: Record) -> list[str]:
+def _totals(document: ProjectionDocument) -> list[str]:
     head = ("run on", "recorded", "expected", "range", "speedup")
     rows = [head, *map(_total, document["targets"])]
     return aligned(rows, left=[True, *[False] * (len(head) - 1)])
 
 
-def _total(total: Record) -> tuple[str, str, str, str, str]:
+def _total(total: TargetEntry) -> tuple[str, str, str, str, str]:
     speed = formatting.MISSING if total["speedup"] is None else f"{total['speedup']:.3g}×"
     return (
         total["target"],
@@ -62,12 +68,12 @@ def _total(total: Record) -> tuple[str, str, str, str, str]:
     )
 
 
-def _between(times: Record) -> str:
-    least, most = (formatting.duration(times[key]) for key in ("least_ns", "most_ns"))
+def _between(times: ProjectedTimesEntry) -> str:
+    least, most = map(formatting.duration, (times["least_ns"], times["most_ns"]))
     return least if least == most else f"{least} to {most}"
 
 
-def _kernels(document: Record) -> Iterator[str]:
+def _kernels(document: ProjectionDocument) -> Iterator[str]:
     kernels = document["kernels"]
     targets = (formatting.shortened(total["target"], _CELL_WIDTH - 2) for total in document["targets"])
     left = (screen_width() or _WIDTH) - _TIME_WIDTH - _CELL_WIDTH * len(document["targets"])
@@ -81,29 +87,29 @@ def _kernels(document: Record) -> Iterator[str]:
         yield f"{len(kernels) - _MOST_KERNELS} more in the JSON document"
 
 
-def _name(kernel: Record) -> str:
+def _name(kernel: ProjectedKernelEntry) -> str:
     times = f"{kernel['n_launches']} × " if kernel["n_launches"] > 1 else ""
     return times + formatting.kernel_name(kernel)
 
 
-def _time(projection: Record) -> str:
+def _time(projection: ProjectionEntry) -> str:
     """Return the expected time and, where the hypotheses differ from it by a twentieth or more, their range."""
-    expected, least, most = (projection[key] for key in ("duration_ns", "least_ns", "most_ns"))
-    if expected is None:
+    expected, least, most = projection["duration_ns"], projection["least_ns"], projection["most_ns"]
+    if expected is None or least is None or most is None:
         return formatting.MISSING
     is_wide = max(expected - least, most - expected) >= _LEAST_RANGE_FRAC * expected
     return formatting.duration(expected) + (f" ({_between(projection)})" if is_wide else "")
 
 
-def _notes(document: Record) -> Iterator[str]:
+def _notes(document: ProjectionDocument) -> Iterator[str]:
     yield from (*_of_wall_time(document), *_crossing(document), *_assumed(document), *_unknown(document))
 
 
-def _of_wall_time(document: Record) -> Iterator[str]:
+def _of_wall_time(document: ProjectionDocument) -> Iterator[str]:
     """Yield what a faster GPU leaves of the time by the clock, in which the kernels run for a part only."""
     for total in document["targets"]:
         recorded_ns, wall_ns = total["wall_recorded_ns"], total["wall_ns"]
-        if wall_ns:
+        if wall_ns and recorded_ns:
             yield (
                 f"from start to end it takes {formatting.duration(recorded_ns)}, on {total['target']} "
                 f"{formatting.duration(wall_ns)} ({recorded_ns / wall_ns:.3g}×): "
@@ -111,7 +117,7 @@ def _of_wall_time(document: Record) -> Iterator[str]:
             )
 
 
-def _crossing(document: Record) -> Iterator[str]:
+def _crossing(document: ProjectionDocument) -> Iterator[str]:
     """Yield which kernels change sides of the ridge on each target."""
     for index, total in enumerate(document["targets"]):
         there = [(_name(kernel), kernel["projections"][index]) for kernel in document["kernels"]]
@@ -124,7 +130,7 @@ def _crossing(document: Record) -> Iterator[str]:
                 yield f"on {total['target']}, these kernels cross the ridge to the {side} side: {_some(names)}"
 
 
-def _assumed(document: Record) -> Iterator[str]:
+def _assumed(document: ProjectionDocument) -> Iterator[str]:
     """Yield which kernels are limited on each target by an L2 whose bandwidth no document states."""
     for index, total in enumerate(document["targets"]):
         if total["n_limited_by_assumed_l2"]:
@@ -139,10 +145,10 @@ def _some(names: Sequence[str]) -> str:
     return formatting.first_of([formatting.printable(name) for name in names], 3)
 
 
-def _unknown(document: Record) -> Iterator[str]:
+def _unknown(document: ProjectionDocument) -> Iterator[str]:
     for index, total in enumerate(document["targets"]):
         if total["n_unknown"]:
-            reasons = {kernel["projections"][index]["reason"] for kernel in document["kernels"]} - {None}
+            reasons = filter(None, {kernel["projections"][index]["reason"] for kernel in document["kernels"]})
             yield f"no estimate for {formatting.launches(total['n_unknown'])} on {total['target']}: {'; '.join(sorted(reasons))}"
 
 

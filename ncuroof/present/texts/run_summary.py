@@ -7,18 +7,27 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import cast
 
 import polars as pl
 
 from ncuroof import formatting
 from ncuroof.diagnosis import load_rules, with_weights
 from ncuroof.present.analysed import Analysed, Record
-from ncuroof.present.documents.analysis import document
+from ncuroof.present.documents.analysis import document, utilisation_document
 from ncuroof.present.explanations.meanings import limiter_label
-from ncuroof.present.sentences.actions import Outlook, most_worth, of_what, outlook
-from ncuroof.present.sentences.breakdowns import BreakdownLine, by_family, by_outer_range, differing, extremes
+from ncuroof.present.schemas.analysis import AnalysisDocument, GroupEntry, SourceEntry, SummaryEntry
+from ncuroof.present.schemas.kernels import FindingEntry, KernelEntry
+from ncuroof.present.sentences.actions import LargestSavings, most_worth, of_what
+from ncuroof.present.sentences.breakdowns import (
+    BreakdownLine,
+    VerdictShare,
+    by_family,
+    by_outer_range,
+    differing,
+    extremes,
+)
 from ncuroof.present.sentences.model_utilisation import mfu_line
 from ncuroof.present.sentences.remarks import (
     doubts_sentence,
@@ -27,11 +36,12 @@ from ncuroof.present.sentences.remarks import (
     run_remarks,
     to_know_more,
 )
-from ncuroof.present.sentences.report_names import distinguishing_words, names_of_several, with_folders
+from ncuroof.present.sentences.report_names import distinguishing_words, with_folders
 from ncuroof.present.sentences.savings import about_share
 from ncuroof.present.sentences.source_lines import first_place
 from ncuroof.present.sentences.wall_time import wall_time_lines
 from ncuroof.present.sentences.weighting import not_the_run_sentences, weighting_sentences
+from ncuroof.present.view import RunView
 
 N_KERNELS = 10
 """Most kernel groups in a summary."""
@@ -44,16 +54,6 @@ _STALLS = "stalls"
 
 _HALF = 0.5
 """Share of the time above the roofline that a cause has to explain; the threshold of the caveat `stalls_unknown`, too."""
-
-
-@dataclass(frozen=True, slots=True)
-class VerdictShare:
-    """One verdict's part of the run: name, title, share of GPU time (None without times), and launches."""
-
-    verdict: str
-    title: str
-    share_frac: float | None
-    n_launches: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class RunSummary:
     shares: tuple[VerdictShare, ...]
     families: tuple[BreakdownLine, ...]
     ranges: tuple[BreakdownLine, ...]
-    outlook: Outlook
+    outlook: LargestSavings
     kernels: tuple[KernelLine, ...]
     to_know: tuple[str, ...]
     n_more: int
@@ -104,32 +104,27 @@ def run_summary(analysed: Analysed, *, n_kernels: int | None = N_KERNELS) -> Run
     """
     groups = analysed.groups
     shown = groups if n_kernels is None else groups.head(n_kernels)
-    entries = document(analysed, ids=shown["id"].to_list())
-    summary = entries["summary"]
+    view = RunView(document(analysed, ids=shown["id"].to_list()))
+    entries, summary = view.document, view.summary
     reports = report_names(analysed)
     kernels, to_know = _told_once(tuple(kernel_lines(analysed, entries, shown)))
     return RunSummary(
         title=formatting.first_of(reports, 3),
-        is_simulated=is_simulated(analysed),
+        is_simulated=view.is_simulated,
         devices=(*_devices(analysed, entries), *reached_roof_lines(analysed)),
         tool=_tool(analysed),
         totals=_totals(analysed),
         mfu=_mfu(analysed, summary),
-        wall_time=wall_time_lines(summary.get("weighting"), names_of_several(entries["sources"])),
-        shares=tuple(_shares(analysed)),
+        wall_time=wall_time_lines(summary.get("weighting"), view.reports),
+        shares=view.shares,
         families=by_family(summary),
         ranges=by_outer_range(summary),
-        outlook=outlook(entries),
+        outlook=view.outlook,
         kernels=kernels,
         to_know=to_know,
         n_more=groups.height - shown.height,
         notes=tuple(notes(analysed, reports, summary)),
     )
-
-
-def is_simulated(analysed: Analysed) -> bool:
-    """Return whether a report was written by ncuroof, not recorded on a GPU."""
-    return any(report.session.is_simulated for report in analysed.reports)
 
 
 def _told_once(lines: tuple[KernelLine, ...]) -> tuple[tuple[KernelLine, ...], tuple[str, ...]]:
@@ -142,11 +137,9 @@ def _told_once(lines: tuple[KernelLine, ...]) -> tuple[tuple[KernelLine, ...], t
     return tuple(own), said_once
 
 
-def _mfu(analysed: Analysed, summary: Record) -> str:
-    if not analysed.measurements.kernels["nvtx"].list.len().sum():
-        return ""
-    utilisation = analysed.expected.utilisation
-    return "" if utilisation is None else mfu_line(asdict(utilisation), summary)
+def _mfu(analysed: Analysed, summary: SummaryEntry) -> str:
+    utilisation = utilisation_document(analysed)
+    return "" if utilisation is None else mfu_line(utilisation, summary)
 
 
 def report_names(analysed: Analysed) -> list[str]:
@@ -156,7 +149,7 @@ def report_names(analysed: Analysed) -> list[str]:
     )
 
 
-def _devices(analysed: Analysed, entries: Record) -> Iterator[str]:
+def _devices(analysed: Analysed, entries: AnalysisDocument) -> Iterator[str]:
     kernels = analysed.measurements.kernels
     clocks = kernels.group_by("device").agg(pl.col("sm_clock_hz").median(), pl.col("device.boost_clock_hz").max())
     clock_by_device = {device: (clock, boost) for device, clock, boost in clocks.iter_rows()}
@@ -204,13 +197,7 @@ def _totals(analysed: Analysed) -> str:
     return "; ".join(parts)
 
 
-def _shares(analysed: Analysed) -> Iterator[VerdictShare]:
-    titles = load_rules().verdicts
-    for name, share in analysed.summary.by_verdict.items():
-        yield VerdictShare(name, titles[name].title, share.share_frac, share.n_launches)
-
-
-def notes(analysed: Analysed, reports: Sequence[str], summary: Record) -> Iterator[str]:
+def notes(analysed: Analysed, reports: Sequence[str], summary: SummaryEntry) -> Iterator[str]:
     """Yield what a reader must know before trusting the numbers, the most important first."""
     weighting = summary.get("weighting")
     command_lines = [report.session.command_line for report in analysed.reports]
@@ -298,7 +285,7 @@ def _savings(analysed: Analysed, shown: pl.DataFrame) -> dict[tuple[int, str], R
     return {(row["group"], row["finding"]): row for row in saved.filter(pl.col("whole_ns") > 0).to_dicts()}
 
 
-def kernel_lines(analysed: Analysed, entries: Record, shown: pl.DataFrame) -> Iterator[KernelLine]:
+def kernel_lines(analysed: Analysed, entries: AnalysisDocument, shown: pl.DataFrame) -> Iterator[KernelLine]:
     """Yield the lines of groups.
 
     Args:
@@ -309,15 +296,15 @@ def kernel_lines(analysed: Analysed, entries: Record, shown: pl.DataFrame) -> It
     savings = _savings(analysed, shown)
     kernels = entries["kernels"]
     words = distinguishing_words(kernels)
-    for kernel, group, differs_in in zip(kernels, shown.iter_rows(named=True), words, strict=True):
+    for kernel, group, differs_in in zip(kernels, cast("list[GroupEntry]", shown.to_dicts()), words, strict=True):
         gpu = gpu_label(kernel["device"]) if len(entries["devices"]) > 1 else ""
         yield _line(kernel, group, entries["sources"], savings, differs_in=differs_in, gpu=gpu)
 
 
 def _line(
-    kernel: Record,
-    group: Mapping[str, Any],
-    sources: Sequence[Record],
+    kernel: KernelEntry,
+    group: GroupEntry,
+    sources: Sequence[SourceEntry],
     savings: Mapping[tuple[int, str], Record],
     *,
     differs_in: Sequence[str],
@@ -348,7 +335,7 @@ def _line(
     )
 
 
-def _gain(finding: Record, kernel: Record, savings: Mapping[tuple[int, str], Record]) -> str:
+def _gain(finding: FindingEntry, kernel: KernelEntry, savings: Mapping[tuple[int, str], Record]) -> str:
     """Return in words the share of the group's time that a finding saves; empty where it is not known.
 
     Where it asks for a type of lower precision, also what the best finding saves that keeps the type.
@@ -361,7 +348,7 @@ def _gain(finding: Record, kernel: Record, savings: Mapping[tuple[int, str], Rec
     return f"{gain}; with its type kept, {kept}" if kept else gain
 
 
-def _best_in_its_type(kernel: Record, savings: Mapping[tuple[int, str], Record]) -> str:
+def _best_in_its_type(kernel: KernelEntry, savings: Mapping[tuple[int, str], Record]) -> str:
     """Return the finding that saves most of a group's time at its present precision, and how much; empty without one."""
     rules = load_rules().findings
     found = {
@@ -373,7 +360,7 @@ def _best_in_its_type(kernel: Record, savings: Mapping[tuple[int, str], Record])
     return "" if best is None else f"{about_share(found[best], found[best]['whole_ns'])}: {best.split(':')[0]}"
 
 
-def _leaves_most(finding: Record, kernel: Record) -> bool:
+def _leaves_most(finding: FindingEntry, kernel: KernelEntry) -> bool:
     """Return whether a finding explains less than half of the time above the roofline of a kernel that is latency-bound."""
     above_ns = kernel["recoverable_ns"]
-    return kernel["verdict"] == "latency" and above_ns is not None and finding["gain_ns"] < _HALF * above_ns
+    return kernel["verdict"] == "latency" and above_ns is not None and (finding["gain_ns"] or 0.0) < _HALF * above_ns

@@ -17,7 +17,7 @@ from rich.text import Text
 from ncuroof import formatting
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.palette import verdict_colours
-from ncuroof.present.texts.answer import SIMULATED, Answer, Instruction, Part, answer
+from ncuroof.present.texts.answer import SIMULATED, Answer, Instruction, TimeShare, answer
 from ncuroof.present.texts.layout import (
     LEAST_NAME_WIDTH,
     MOST_WIDTH,
@@ -56,7 +56,7 @@ _WORDS = "Words: ncuroof explain WORD"
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class TerminalOptions:
     """What to show of an analysis.
 
     Attributes:
@@ -70,7 +70,7 @@ class View:
     n_kernels: int | None = None
 
 
-def print_summary(analysis: Analysed, *, color: bool | None = None, view: View | None = None) -> None:
+def print_summary(analysis: Analysed, *, color: bool | None = None, view: TerminalOptions | None = None) -> None:
     """Print the summary to standard output.
 
     Args:
@@ -80,11 +80,11 @@ def print_summary(analysis: Analysed, *, color: bool | None = None, view: View |
     """
     console = result_console(color=color)
     console.width = _width(console)
-    for line in _screen(analysis, console.width, view or View()):
+    for line in _screen(analysis, console.width, view or TerminalOptions()):
         console.print(_inert(line), no_wrap=True, crop=False)
 
 
-def to_text(analysis: Analysed, view: View | None = None) -> str:
+def to_text(analysis: Analysed, view: TerminalOptions | None = None) -> str:
     """Return the summary as plain text, 80 columns wide."""
     # In a Jupyter kernel, rich would otherwise display the text and return escape codes.
     console = Console(
@@ -92,7 +92,7 @@ def to_text(analysis: Analysed, view: View | None = None) -> str:
         force_jupyter=False,
     )  # fmt: skip
     with console.capture() as capture:
-        for line in _screen(analysis, WIDTH, view or View()):
+        for line in _screen(analysis, WIDTH, view or TerminalOptions()):
             console.print(_inert(line), no_wrap=True, crop=False)
     return capture.get()
 
@@ -108,7 +108,7 @@ def _width(console: Console) -> int:
     return min(console.width, MOST_WIDTH) if console.is_terminal or is_width_set() else WIDTH
 
 
-def _screen(analysis: Analysed, width: int, view: View) -> Iterator[Text]:
+def _screen(analysis: Analysed, width: int, view: TerminalOptions) -> Iterator[Text]:
     if view.is_table:
         yield from _title(answer(analysis), width)
         yield Text()
@@ -217,7 +217,7 @@ def _title(told: Answer | Card, width: int) -> Iterator[Text]:
         yield from prose(SIMULATED, width, style="bold reverse")
 
 
-def _bars(parts: Sequence[Part], width: int) -> Iterator[Text]:
+def _bars(parts: Sequence[TimeShare], width: int) -> Iterator[Text]:
     """Yield a line for each part of a time: name, bar, share."""
     if not parts:
         return
@@ -328,15 +328,15 @@ def _limits(told: Answer, width: int) -> Iterator[Text]:
     yield from _in_rows(map(Text.assemble, marks, pieces), width, gap=2)
 
 
-def _mark(part: Part) -> str:
+def _mark(part: TimeShare) -> str:
     return MARK_BY_VERDICT.get(part.verdict or "", "-")
 
 
-def _colour(part: Part) -> str:
+def _colour(part: TimeShare) -> str:
     return verdict_colours()[part.verdict] if part.verdict else ""
 
 
-def _stacked(parts: Sequence[Part], width: int) -> Text:
+def _stacked(parts: Sequence[TimeShare], width: int) -> Text:
     """Return the parts as a bar of one line; each has at least one cell."""
     places = [max(1, round(part.share_frac * width)) for part in parts]
     places[places.index(max(places))] += width - sum(places)

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from ncuroof.formatting import bound_by, share
+from ncuroof.formatting import bound_by
 from ncuroof.present.analysed import Analysed
 from ncuroof.present.palette import verdict_colours
-from ncuroof.present.sentences.breakdowns import BreakdownLine
+from ncuroof.present.sentences.breakdowns import BreakdownLine, VerdictShare
 from ncuroof.present.sentences.wall_time import PLACES_INDENT
 from ncuroof.present.texts.layout import (
     LEAST_NAME_WIDTH,
@@ -25,7 +25,7 @@ from ncuroof.present.texts.layout import (
     fitted_names,
     fitting,
 )
-from ncuroof.present.texts.run_summary import KernelLine, RunSummary, VerdictShare, run_summary
+from ncuroof.present.texts.run_summary import KernelLine, RunSummary, run_summary
 
 MARK_BY_VERDICT = {"memory": "█", "compute": "▓", "balanced": "▒", "latency": "░", "overhead": "·", "unknown": "?"}
 """Character of a verdict in bars: it identifies the verdict where there is no colour."""
@@ -100,11 +100,9 @@ def _head(summary: RunSummary, width: int) -> Iterator[Text]:
 def _legend(shares: tuple[VerdictShare, ...]) -> list[Text]:
     legend = []
     for part in shares:
-        mark, color = MARK_BY_VERDICT[part.verdict], verdict_colours()[part.verdict]
+        mark, color = MARK_BY_VERDICT[part.name], verdict_colours()[part.name]
         launches = "launches" if part.n_launches != 1 else "launch"
-        line = Text.assemble(
-            (mark * 2, color), f" {part.title:<15}{share(part.share_frac):>8}  {part.n_launches:>6} {launches}"
-        )
+        line = Text.assemble((mark * 2, color), f" {part.title:<15}{part.share:>8}  {part.n_launches:>6} {launches}")
         legend.append(line)
     return legend
 

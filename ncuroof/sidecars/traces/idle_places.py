@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from ncuroof.ncu.kernel_names import function_name
-from ncuroof.sidecars.traces.timeline import Activity, Call, HostRange
+from ncuroof.sidecars.traces.timeline import Activity, ApiCall, HostRange
 
 BETWEEN_RANGES = ""
 """Name for time in which the host was in no range of the trace."""
@@ -19,7 +19,7 @@ _LEAST_SHARE_FRAC = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class IdleShare:
     """A share of idle time.
 
     Attributes:
@@ -45,7 +45,7 @@ class Gap:
     start_ns: float
     end_ns: float
     next: Activity
-    launch: Call | None
+    launch: ApiCall | None
 
     @property
     def duration_ns(self) -> float:
@@ -61,7 +61,7 @@ def half_in_gaps_of(gaps: Iterable[Gap]) -> float:
     return next((length for length, sum_ns in zip(longest_first, so_far, strict=True) if sum_ns >= half_ns), 0.0)
 
 
-def during(gaps: Iterable[Gap], ranges: Mapping[Hashable, Sequence[HostRange]]) -> tuple[Place, ...]:
+def during(gaps: Iterable[Gap], ranges: Mapping[Hashable, Sequence[HostRange]]) -> tuple[IdleShare, ...]:
     """Return what the host did in gaps that waited for a launch, by descending idle time; empty if it was in no named range.
 
     Each gap is divided among what its launching thread did from when the GPU ran out of work until the launch call returned, in
@@ -82,7 +82,7 @@ def during(gaps: Iterable[Gap], ranges: Mapping[Hashable, Sequence[HostRange]]) 
     return places if any(place.name != BETWEEN_RANGES for place in places) else ()
 
 
-def before(gaps: Iterable[Gap]) -> tuple[Place, ...]:
+def before(gaps: Iterable[Gap]) -> tuple[IdleShare, ...]:
     """Return which kernels ended gaps, by function, with copies and memsets together as "copy"; by descending idle time."""
     by_name: dict[str, float] = defaultdict(float)
     for gap in gaps:
@@ -107,7 +107,7 @@ def _shares(ranges: Sequence[HostRange], start_ns: float, end_ns: float) -> Iter
     yield BETWEEN_RANGES, end_ns - start_ns - named_ns
 
 
-def _longest_places(total: Mapping[str, float]) -> tuple[Place, ...]:
+def _longest_places(total: Mapping[str, float]) -> tuple[IdleShare, ...]:
     whole_ns = sum(total.values())
-    places = [Place(name, ns) for name, ns in total.items() if ns > 0 and ns >= _LEAST_SHARE_FRAC * whole_ns]
+    places = [IdleShare(name, ns) for name, ns in total.items() if ns > 0 and ns >= _LEAST_SHARE_FRAC * whole_ns]
     return tuple(sorted(places, key=lambda place: -place.duration_ns)[:_MOST_PLACES])

@@ -24,7 +24,7 @@ from ncuroof.sidecars.traces.host_ranges import innermost
 from ncuroof.sidecars.traces.timeline import (
     WHOLE_GRAPH,
     Activity,
-    Call,
+    ApiCall,
     HostRange,
     Shape,
     Timeline,
@@ -155,14 +155,14 @@ def _activity(times: Sequence[Any], name: str, **more: Any) -> Activity:
     return Activity(name, start, duration, (process, device), launch, stream=(process, context, stream), **more)
 
 
-def _calls(connection: sqlite3.Connection) -> Iterator[Call]:
+def _calls(connection: sqlite3.Connection) -> Iterator[ApiCall]:
     rows = connection.execute(
         f"SELECT start, end, globalTid, correlationId, value FROM {_CALLS} JOIN StringIds ON StringIds.id = nameId"  # noqa: S608  our own table names
     )
     for start, end, thread, correlation, name in rows:
         launch = None if correlation is None else (thread >> _THREAD_BITS << _THREAD_BITS, correlation)
         if end >= start:  # a call that was cut off has no valid end
-            yield Call(sys.intern(name), start, end, thread, launch)
+            yield ApiCall(sys.intern(name), start, end, thread, launch)
 
 
 def _ranges(connection: sqlite3.Connection) -> Iterator[HostRange]:

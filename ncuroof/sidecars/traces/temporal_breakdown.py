@@ -16,8 +16,8 @@ from itertools import pairwise
 from typing import Any
 
 from ncuroof.sidecars.traces.host_ranges import outermost
-from ncuroof.sidecars.traces.idle_places import Gap, Place, before, during, half_in_gaps_of
-from ncuroof.sidecars.traces.timeline import MOST_NS, Activity, Call, Timeline, name_of
+from ncuroof.sidecars.traces.idle_places import Gap, IdleShare, before, during, half_in_gaps_of
+from ncuroof.sidecars.traces.timeline import MOST_NS, Activity, ApiCall, Timeline, name_of
 
 _KINDS = ("computation", "communication", "memory")
 """Kinds of GPU work. If they overlap, the first one counts: time with a computation kernel is computation."""
@@ -45,8 +45,8 @@ class Part:
     duration_ns: float
     n_gaps: int | None = None
     half_in_gaps_of_ns: float | None = None
-    during: tuple[Place, ...] = ()
-    before: tuple[Place, ...] = ()
+    during: tuple[IdleShare, ...] = ()
+    before: tuple[IdleShare, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ def _idle_parts(activities: Sequence[Activity], timeline: Timeline, waiting: re.
     by_start = sorted(timeline.calls, key=lambda call: call.start_ns)
     # the first of several calls, that is, the runtime's, which calls the driver
     launches = {call.launch: call for call in reversed(by_start) if call.launch is not None}
-    waits_by_thread: dict[object, list[Call]] = defaultdict(list)
+    waits_by_thread: dict[object, list[ApiCall]] = defaultdict(list)
     for call in by_start:
         if waiting.search(call.name):
             waits_by_thread[call.thread].append(call)
@@ -184,7 +184,7 @@ def _idle_parts(activities: Sequence[Activity], timeline: Timeline, waiting: re.
     ]
 
 
-def _cause(launch: Call | None, ran_dry_ns: float, waits: Sequence[Call]) -> str:
+def _cause(launch: ApiCall | None, ran_dry_ns: float, waits: Sequence[ApiCall]) -> str:
     """Return the cause of a gap, given the next launch and the waiting calls of its thread, sorted by start."""
     if launch is None:
         return "other_wait"
@@ -218,8 +218,8 @@ def _part(entry: Mapping[str, Any]) -> Part:
     )
 
 
-def _places(entries: Sequence[Mapping[str, Any]]) -> tuple[Place, ...]:
-    return tuple(Place(name_of(entry["name"]), _time(entry["duration_ns"])) for entry in entries)
+def _places(entries: Sequence[Mapping[str, Any]]) -> tuple[IdleShare, ...]:
+    return tuple(IdleShare(name_of(entry["name"]), _time(entry["duration_ns"])) for entry in entries)
 
 
 def _time(value: Any) -> float:

@@ -59,7 +59,7 @@ class Activity:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ApiCall:
     """A call of the CUDA API on the host.
 
     Attributes:
@@ -106,7 +106,7 @@ class Timeline:
     """
 
     activities: Sequence[Activity]
-    calls: Sequence[Call]
+    calls: Sequence[ApiCall]
     ranges: Sequence[HostRange] = ()
     is_stretched: bool = False
 

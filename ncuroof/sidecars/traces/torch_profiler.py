@@ -17,7 +17,7 @@ from ncuroof.sidecars.traces.temporal_breakdown import CountedSteps
 from ncuroof.sidecars.traces.timeline import (
     MOST_NS,
     Activity,
-    Call,
+    ApiCall,
     HostRange,
     Timeline,
     as_shape,
@@ -118,10 +118,10 @@ def _activity(event: Mapping[str, Any], origin_us: float) -> Activity:
     return Activity(name_of(event["name"]), *_times_ns(event, origin_us), gpu, launch, shape, is_copy, stream)
 
 
-def _call(event: Mapping[str, Any], origin_us: float) -> Call:
+def _call(event: Mapping[str, Any], origin_us: float) -> ApiCall:
     start_ns, duration_ns = _times_ns(event, origin_us)
     launch = _identifier(event["args"].get("correlation"))
-    return Call(name_of(event["name"]), start_ns, start_ns + duration_ns, _identifier(event.get("tid")), launch)
+    return ApiCall(name_of(event["name"]), start_ns, start_ns + duration_ns, _identifier(event.get("tid")), launch)
 
 
 def _range(event: Mapping[str, Any], origin_us: float) -> HostRange:

@@ -1,17 +1,13 @@
-"""Output formats of a study of an operation; each is made from the document `ncuroof.model/1`.
-
-Text for the terminal, Markdown and CSV are written here; the charts and the page are drawn elsewhere.
-"""
+"""A study of an operation as text for the terminal, as Markdown and as CSV, from the document `ncuroof.model/1`."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from ncuroof.present.analysed import Record
-from ncuroof.present.charts.roofline_svg import to_model_page, to_model_svg
-from ncuroof.present.documents.json_text import json_text
+from ncuroof.present.schemas.model import ModelDocument, ModelRowEntry
 from ncuroof.present.sentences.model import WORDS, counted, dtypes, explained, is_on_one_machine, notes, options, table
 from ncuroof.present.texts.layout import WIDTH, aligned, filled, table_row
 
@@ -22,7 +18,7 @@ _NUMBERS = (
 )  # fmt: skip
 
 
-def _csv(document: Record) -> str:
+def to_csv(document: ModelDocument) -> str:
     """Return one line per row: operation, machine, element type, sizes and all numbers; cells are empty where not known."""
     rows = document["rows"]
     sizes = list(rows[0]["sizes"])
@@ -32,20 +28,21 @@ def _csv(document: Record) -> str:
     for row in rows:
         efficiency = None if row["distance"] is None else row["distance"]["efficiency_frac"]
         given = [row["sizes"][name] for name in sizes]
+        numbers: Record = row
         cells = [
             document["operation"]["name"],
             row["machine"]["id"],
             row["dtype"],
             *given,
-            *(row[name] for name in _NUMBERS),
+            *(numbers[name] for name in _NUMBERS),
         ]
         writer.writerow([*cells, efficiency])
     return held.getvalue()
 
 
-def to_model_markdown(document: Record) -> str:
+def to_markdown(document: ModelDocument) -> str:
     """Return the study as Markdown."""
-    rows: Sequence[Record] = document["rows"]
+    rows: Sequence[ModelRowEntry] = document["rows"]
     headings, *cells = table(document)
     lines = ["<!-- ncuroof model -->", f"**{_title(document)}**, {rows[0]['counted']}", ""]
     lines += [table_row(headings), table_row(["---", *["---:"] * (len(headings) - 1)])]
@@ -54,7 +51,7 @@ def to_model_markdown(document: Record) -> str:
     return "\n".join([*lines, *(["", *items] if items else [])]) + "\n"
 
 
-def to_model_text(document: Record) -> str:
+def to_text(document: ModelDocument) -> str:
     """Return the study as plain text."""
     cells = table(document)
     lines = [
@@ -68,17 +65,7 @@ def to_model_text(document: Record) -> str:
     return "\n".join(_wrapped(lines)) + "\n"
 
 
-MODEL_FORMATS: Mapping[str, Callable[[Record], str]] = {
-    "term": to_model_text,
-    "json": json_text,
-    "md": to_model_markdown,
-    "csv": _csv,
-    "svg": to_model_svg,
-    "html": to_model_page,
-}
-
-
-def _title(document: Record) -> str:
+def _title(document: ModelDocument) -> str:
     row, swept = document["rows"][0], document["swept"]
     sizes = [f"{name}={'…' if name in swept else value}" for name, value in row["sizes"].items()]
     machine = f", on {row['machine']['id']}" if is_on_one_machine(document) and swept else ""
