@@ -24,6 +24,9 @@ from ncuroof.present.texts.run_summary import KernelLine, kernel_lines, notes, r
 from ncuroof.present.view import RunView
 
 _LEVELS = ("dram", "l2", "l1", "shared")
+_PRECISIONS = ("fp64", "fp32", "fp16")
+"""Those of the SMs' own pipes: a kernel that uses none of them, and no tensor cores, computes no floating-point numbers."""
+
 _MOST_PRECISIONS = 3
 _LEAST_RATE_FRAC = 0.01
 """Smaller shares of a peak are written without the rates."""
@@ -152,8 +155,10 @@ def _work(kernel: KernelEntry) -> Iterator[str]:
     for name in first:
         rate = _of_peak(used[name], "flop_per_s", formatting.flop_rate)
         yield f"{formatting.label(name)} {formatting.in_operations(rate, name)}"
-    if not used and kernel["work"]:
-        yield f"no arithmetic in {', '.join(map(formatting.label, kernel['work']))}"
+    known = [name for name in _PRECISIONS if name in kernel["work"]]
+    if not used and known:
+        in_none = f"no arithmetic in {', '.join(map(formatting.label, known))}"
+        yield "no floating-point arithmetic" if len(known) == len(_PRECISIONS) else in_none
     point = next((each for each in kernel["points"] if each["precision"] == kernel["dominant_precision"]), None)
     if point is not None and point["intensity_flop_per_byte"] is not None and point["roof_frac"] is not None:
         intensity = formatting.in_operations(formatting.intensity(point["intensity_flop_per_byte"]), point["precision"])
