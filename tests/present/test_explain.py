@@ -137,14 +137,15 @@ def test_a_verdict_says_the_whole_way_to_it() -> None:
         "Decision path, starting at 1:",
         "  1. Did profiling succeed? (check.failed < 1): yes → 2",
         "  2. Does the kernel run longer than its launch costs? (check.usual_ns ≥ 5000): no → 3",
-        "  3. Can the grid fill at least one wave? (occupancy.most_waves ≥ 1): no → overhead",
+        "  3. Can the grid fill at least one wave? (occupancy.most_waves ≥ 1): yes → 4, no → overhead",
+        "  4. Do the SMs have work for half of the time? (scheduler.own_sm_active_frac ≥ 0.5): no → overhead",
     ]
 
 
 def test_answers_that_no_launch_can_give_are_left_out() -> None:
     text = explain("unknown")
     assert "Did profiling succeed? (check.failed < 1): yes → 2, no or not known → unknown\n" in text
-    assert "its launch costs? (check.usual_ns ≥ 5000): yes or not known → 4, no → 3\n" in text
+    assert "its launch costs? (check.usual_ns ≥ 5000): yes or not known → 5, no → 3\n" in text
     assert "Is the arithmetic intensity clearly left of the ridge?" not in text
 
 
