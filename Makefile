@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin
+WORKERS := $(shell nproc 2>/dev/null || echo 2)
 READY := $(VENV)/.ready
 
 .PHONY: help setup demo test test-all lint types unit long torch bench pages site man digests fixtures record lowest clean
@@ -27,7 +28,7 @@ test: $(READY)  ## style, types and unit tests: 4 minutes on two cores
 test-all: $(READY)  ## everything: also recordings, damage, Chromium, Dask and what needs PyTorch: 15 minutes
 	@echo "make test-all: style, types and every test; about 15 minutes on two cores"
 	@$(MAKE) --no-print-directory lint types
-	$(RUN)/python -m pytest -n 2
+	$(RUN)/python -m pytest -n $(WORKERS)
 
 lint: $(READY)  ## style
 	$(RUN)/ruff check .
@@ -37,17 +38,17 @@ types: $(READY)  ## types
 	$(RUN)/mypy
 
 unit: $(READY)  ## tests, without the long ones
-	$(RUN)/python -m pytest -n 2 -m "not long"
+	$(RUN)/python -m pytest -n $(WORKERS) -m "not long"
 
 long: $(READY)  ## the long tests alone, and those that need Chromium, tmux, Dask, PyTorch or ncu (TESTS='long and not corpus': fewer)
-	$(RUN)/python -m pytest -n 2 -m "$(or $(TESTS),long)"
+	$(RUN)/python -m pytest -n $(WORKERS) -m "$(or $(TESTS),long)"
 
 lowest: $(READY)  ## tests of what computes, with the lowest version of each dependency that is allowed
 	$(PYTHON) -m venv $(VENV)-lowest
 	$(RUN)/python -m tests.support.lowest_versions > $(VENV)-lowest/constraints.txt
 	$(VENV)-lowest/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(VENV)-lowest/constraints.txt \
 		--editable '.[nvidia,pandas]' 'pytest>=8.3,<10' 'pytest-xdist>=3.6,<4' 'hypothesis>=6.100,<7'
-	$(VENV)-lowest/bin/python -m pytest -q -n 2 tests/metrics tests/roofline tests/whatif tests/comparison tests/test_document.py
+	$(VENV)-lowest/bin/python -m pytest -q -n $(WORKERS) tests/metrics tests/roofline tests/whatif tests/comparison tests/test_document.py
 
 torch: $(READY)  ## add PyTorch, so that the tests of ncuroof.torch run too
 	$(RUN)/python -m pip install --quiet --disable-pip-version-check 'torch==2.13.0'

@@ -176,7 +176,7 @@ def test_a_brief_fits_and_says_what_the_document_says(analysis: Analysis) -> Non
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("path", [path for path in EVERY[::4] if path not in SOME], ids=_id)
+@pytest.mark.parametrize("path", [path for path in EVERY[::10] if path not in SOME], ids=_id)
 def test_a_fixtures_brief_fits_and_says_what_the_document_says(path: Path) -> None:
     check(ncuroof.read(path).analyse())
 
