@@ -114,7 +114,7 @@ def test_not_even_force_writes_over_the_report(tmp_path: Path) -> None:
 def test_one_change_is_a_text() -> None:
     analysis = ncuroof.read(demo.REPORT).analyse()
     assert analysis.whatif("b200", changes="dtype:fp8").equals(analysis.whatif("b200", changes=["dtype:fp8"]))
-    with pytest.raises(WhatIfError, match="there is none"):
+    with pytest.raises(WhatIfError, match="there are no changes"):
         analysis.whatif("b200", only="gemm")
 
 
