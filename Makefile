@@ -25,8 +25,8 @@ test: $(READY)  ## style, types and unit tests: 4 minutes on two cores
 	@echo "make test: style, types and unit tests; about 4 minutes on two cores (make test-all: everything, about 15)"
 	@$(MAKE) --no-print-directory lint types unit
 
-test-all: $(READY)  ## everything: also recordings, damage, Chromium, Dask and what needs PyTorch: 15 minutes
-	@echo "make test-all: style, types and every test; about 15 minutes on two cores"
+test-all: $(READY)  ## everything: also recordings, damage, Chromium, Dask and what needs PyTorch: 20 minutes
+	@echo "make test-all: style, types and every test; about 20 minutes on two cores"
 	@$(MAKE) --no-print-directory lint types
 	$(RUN)/python -m pytest -n $(WORKERS)
 
