@@ -21,8 +21,8 @@ demo: $(READY)  ## analyse an embedded report of an H200: summary on the termina
 	@mkdir -p out
 	@$(RUN)/ncuroof demo out
 
-test: $(READY)  ## style, types and unit tests: 4 minutes on two cores
-	@echo "make test: style, types and unit tests; about 4 minutes on two cores (make test-all: everything, about 20)"
+test: $(READY)  ## style, types and unit tests: 5 minutes on two cores
+	@echo "make test: style, types and unit tests; about 5 minutes on two cores (make test-all: everything, about 20)"
 	@$(MAKE) --no-print-directory lint types unit
 
 test-all: $(READY)  ## everything: also recordings, damage, Chromium, Dask and what needs PyTorch: 20 minutes
