@@ -39,7 +39,11 @@ call_as_sent(Path(__file__).with_suffix(".pickle").read_bytes())
 """
 """The script that ncu runs: steps can be counted only in scripts."""
 
+REPORT_SUFFIXES = (".ncu-rep", ".ncu-repz")
 _MOST_SAID = 4000
+_RESULTS = ("n_launches", "duration_ns", "kernel", "verdict", "limiter", "roof_frac")
+"""Columns of a sweep's table beside the arguments."""
+
 _OF_THE_SCRIPT = ("name", "sys_path", "sys_argv", "dir", "init_main_from_name", "init_main_from_path")
 
 
@@ -50,10 +54,10 @@ class Profiler:
         slow = ncuroof.Profiler(level="full", warmups=3).profile(rmsnorm, x, weight)
 
     Attributes:
-        level: counters to collect, as `ncuroof profile --level`: "quick", "roofline", "full", or "launches".
+        level: counters to collect, as `ncuroof profile --level`: "quick", "roofline", or "full".
         kernel: regular expression; only kernels whose names it matches are recorded.
         warmups: calls before the one that is recorded, so that compilation and autotuning are over.
-        output: path of the report to keep; by default it is removed once it has been read.
+        output: path of the report to keep, which replaces an earlier one; by default it is removed once it has been read.
     """
 
     level: str = "roofline"
@@ -101,7 +105,7 @@ class Profiler:
                 warmups=self.warmups,
                 environment={_PROFILED: str(self.warmups + 1)},
             )
-            written = found_report(report.with_suffix(""))
+            written = found_report(report.with_suffix("") if report.suffix in REPORT_SUFFIXES else report)
             if done.returncode != 0 or written is None:
                 name = getattr(function, "__qualname__", repr(function))
                 raise ProfilingError(
@@ -128,11 +132,13 @@ def profile(function: Callable[..., object], /, *args: Any, **kwargs: Any) -> An
 def sweep(**values: Sequence[Any]) -> Callable[[Callable[..., object]], Sweep]:
     """Return a decorator that adds `profile()` to a function, for all combinations of values of its arguments.
 
-    @ncuroof.sweep(n=[2**20, 2**24], block=[128, 256])
-    def scale(n, block): ...
+        @ncuroof.sweep(n=[2**20, 2**24], block=[128, 256])
+        def scale(n, block): ...
 
-    scale(n=1024, block=128)  # an ordinary call
-    scale.profile().table  # four combinations: arguments, time, verdict, limiter
+        scale(n=1024, block=128)  # an ordinary call
+        scale.profile().table  # four combinations: arguments, time, verdict, limiter
+
+    Each combination is profiled in a process of its own.
     """
     return Profiler().sweep(**values)
 
@@ -147,6 +153,11 @@ class Sweep:
             raise ArgumentError("a sweep records several reports, but one output is named", hint="leave output out")
         if empty := [name for name, each in values.items() if isinstance(each, str) or not len(each)]:
             raise ArgumentError(f"expected a list of values for {empty[0]}", hint=f"{empty[0]}=[128, 256], for example")
+        if taken := sorted(values.keys() & set(_RESULTS)):
+            raise ArgumentError(
+                f"the argument {taken[0]} has the name of a column of the results",
+                hint=f"give it another name; the results have {', '.join(_RESULTS)}",
+            )
         functools.update_wrapper(self, function)
         self._function, self._values, self._profiler = function, values, profiler
 
@@ -193,21 +204,20 @@ class SweepResult:
         for values, analysis in self.runs:
             kernels = analysis.kernels.sort("duration_ns", descending=True, nulls_last=True)
             longest = kernels.row(0, named=True)
-            reached = longest["min_time_ns"], longest["duration_ns"]
-            rows.append(
-                {
-                    **{
-                        name: value if isinstance(value, (bool, int, float, str)) else str(value)
-                        for name, value in values.items()
-                    },
-                    "n_launches": kernels.height,
-                    "duration_ns": kernels["duration_ns"].sum() if kernels["duration_ns"].count() else None,
-                    "kernel": longest["short_name"],
-                    "verdict": longest["verdict"],
-                    "limiter": longest["limiter"],
-                    "roof_frac": None if None in reached else reached[0] / reached[1],
-                }
+            least_ns, took_ns = longest["min_time_ns"], longest["duration_ns"]
+            arguments = {
+                name: value if isinstance(value, (bool, int, float, str)) else str(value)
+                for name, value in values.items()
+            }
+            results = (
+                kernels.height,
+                kernels["duration_ns"].sum() if kernels["duration_ns"].count() else None,
+                longest["short_name"],
+                longest["verdict"],
+                longest["limiter"],
+                least_ns / took_ns if least_ns is not None and took_ns else None,
             )
+            rows.append({**arguments, **dict(zip(_RESULTS, results, strict=True))})
         return pl.DataFrame(rows, infer_schema_length=None)
 
 
@@ -247,8 +257,8 @@ def record_call(
 
 
 def found_report(path: Path) -> Path | None:
-    """Return the file of a report that is named with or without its suffix; None if there is none."""
-    candidates = [path, *(path.with_name(path.name + suffix) for suffix in (".ncu-rep", ".ncu-repz"))]
+    """Return the existing file of a report that is named with or without its suffix, or None."""
+    candidates = [path, *(path.with_name(path.name + suffix) for suffix in REPORT_SUFFIXES)]
     return next((each for each in candidates if each.is_file()), None)
 
 

@@ -48,7 +48,7 @@ def test_a_function_of_a_script_is_called_once_more_than_it_warms_up(machine: Pa
                 file.write(f"{os.getpid()} " * times)
 
         if __name__ == "__main__":
-            analysis = ncuroof.Profiler(warmups=2, output="kept.ncu-rep").profile(work, "called", times=1)
+            analysis = ncuroof.Profiler(warmups=2, output="kept.v2").profile(work, "called", times=1)
             print(*analysis.kernels["short_name"], os.getpid())
         """,
     )
@@ -59,7 +59,7 @@ def test_a_function_of_a_script_is_called_once_more_than_it_warms_up(machine: Pa
     assert len(callers) == 3
     assert len(set(callers)) == 1
     assert callers[0] != parent
-    assert (machine / "kept.ncu-rep").read_bytes() == lined_report()
+    assert (machine / "kept.v2.ncu-rep").read_bytes() == lined_report()
 
 
 @pytest.mark.long
@@ -113,5 +113,7 @@ def test_what_cannot_be_sent_to_another_process_is_said(monkeypatch: pytest.Monk
         ncuroof.Profiler(warmups=0)
     with pytest.raises(ArgumentError, match="expected a list of values for n"):
         ncuroof.sweep(n="abc")(print)
+    with pytest.raises(ArgumentError, match="argument kernel has the name of a column"):
+        ncuroof.sweep(kernel=["a"])(print)
     with pytest.raises(ArgumentError, match="several reports"):
         ncuroof.Profiler(output="a.ncu-rep").sweep(n=[1])(print)

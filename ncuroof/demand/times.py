@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from functools import reduce
+from functools import cached_property, reduce
 
 import polars as pl
 
@@ -200,7 +200,7 @@ def with_savings(
 def _stored(
     launches: pl.LazyFrame, fix: Fix, known: frozenset[str], name: str, expectation: Mapping[str, float] | None = None
 ) -> tuple[pl.LazyFrame, _Left]:
-    """Return the table with columns of what many expressions need, and what is left after a fix by means of these."""
+    """Return the table with columns for the parts that many expressions repeat, and what is left after a fix, in these columns."""
     shares = _Left(fix, known, expectation).shares()
     columns = {amount: _LEFT.format(f"{name}.{place}") for place, amount in enumerate(shares)}
     launches = launches.with_columns(share.alias(columns[amount]) for amount, share in shares.items())
@@ -235,7 +235,6 @@ class _Left:
 
     Attributes:
         working: the working time before.
-        saved: the share of it that goes unless a resource is needed for longer; null where nothing is known.
     """
 
     def __init__(
@@ -250,12 +249,23 @@ class _Left:
         self._expectation, self._is_likely = expectation or {}, expectation is not None
         self._shares = shares or {}
         self.working = pl.lit(1.0) if fix.is_per_work else pl.col(_WORKING)
-        self.saved = self._saved_by() if saved is None else saved
-        self._waiting = self.working * (1 - self.saved.fill_null(0.0))
-        self._needs = self._of_resources()
+        self._saved = saved
+
+    @cached_property
+    def saved(self) -> pl.Expr:
+        """The share of the working time that goes unless a resource is needed for longer; null if unknown."""
+        return self._saved_by() if self._saved is None else self._saved
+
+    @cached_property
+    def _waiting(self) -> pl.Expr:
+        return self.working * (1 - self.saved.fill_null(0.0))
+
+    @cached_property
+    def _needs(self) -> dict[str, pl.Expr]:
+        return self._of_resources()
 
     def with_saved(self, saved: pl.Expr) -> _Left:
-        """Return the same with what the fix saves at a column."""
+        """Return a copy that takes what the fix saves from a column."""
         return _Left(self._fix, self._known, self._given, self._shares, saved)
 
     def shares(self) -> dict[Amount, pl.Expr]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ncuroof import profiling
-from ncuroof.profiling import found_report, last_words, record_call
+from ncuroof.profiling import REPORT_SUFFIXES, found_report, last_words, record_call
 
 if TYPE_CHECKING:
     from ncuroof.testing.kernels import Report
@@ -25,7 +25,6 @@ _FIXTURE, _MARKER = "ncuroof_profile", "ncuroof"
 _CALL, _REPORTS = "NCUROOF_PYTEST_CALL", "NCUROOF_PYTEST_REPORTS"
 """Environment variables of the process that ncu runs: the call of the fixture to record, and the folder of earlier reports."""
 
-_SUFFIXES = (".ncu-rep", ".ncu-repz")
 _NOT_IN_NAMES = re.compile(r"[^\w.=-]+")
 _MARKER_OPTIONS = {"report", "level", "kernel", "warmups"}
 
@@ -122,7 +121,11 @@ class ProfileFixture:
 
     def _keep(self, report: Path) -> Path:
         """Move a report to its place beside the test, where it replaces an earlier one, and return its path."""
-        kept = self._kept if self._kept.suffix in _SUFFIXES else self._kept.with_name(self._kept.name + report.suffix)
+        kept = (
+            self._kept
+            if self._kept.suffix in REPORT_SUFFIXES
+            else self._kept.with_name(self._kept.name + report.suffix)
+        )
         kept.parent.mkdir(parents=True, exist_ok=True)
         for earlier in filter(None, (found_report(self._kept),)):
             earlier.unlink()
@@ -130,7 +133,7 @@ class ProfileFixture:
 
     def _record(self) -> Path:
         """Record this call, and return the report's path. If that is impossible, fail the test with ncuroof's message."""
-        path = self._folder() / f"{self._name}{_SUFFIXES[0]}"
+        path = self._folder() / f"{self._name}{REPORT_SUFFIXES[0]}"
         config, level = self._item.config, str(self._asked.get("level", "roofline"))
         of_pytest = ("-n", "0") if config.pluginmanager.hasplugin("xdist") else ()
         plugin = ("-p", __name__) if os.environ.get("PYTEST_DISABLE_PLUGIN_AUTOLOAD") else ()

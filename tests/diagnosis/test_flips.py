@@ -185,6 +185,14 @@ def test_by_intensity_the_ridge_is_what_matters() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.parametrize(("duration_ns", "says"), [(5200, True), (6300, False)])
+def test_a_small_grid_says_how_near_it_is_to_its_launch(duration_ns: float, says: bool) -> None:
+    found = kernel(30, 20, duration_ns=duration_ns)
+    assert found["verdict"] == "latency"
+    sentence = flip_sentence(found, load_rules())
+    assert (sentence == "Would be overhead-bound if it were 3.8 % shorter: its launch would cost as much.") is says
+
+
 def test_what_cannot_flip_by_one_number_says_nothing() -> None:
     assert kernel(90, 10, duration_ns=1e3)["verdict"] == "overhead"
     for found in (kernel(90, 10, duration_ns=1e3), kernel(0, 0)):

@@ -78,6 +78,17 @@ def test_a_launch_too_small_to_matter_needs_no_utilisation() -> None:
     assert row["verdict"] == "unknown"
 
 
+@pytest.mark.long
+@pytest.mark.parametrize(("active_cycles", "is_overhead"), [(490, True), (510, False)])
+def test_a_short_wave_of_blocks_that_leave_at_once_is_overhead(active_cycles: int, is_overhead: bool) -> None:
+    cycles = {"sm__cycles_active.avg": active_cycles, "sm__cycles_elapsed.max": 1000}
+    row, path = diagnosed(
+        {MEMORY: 90.0, COMPUTE: 10.0, "gpu__time_duration.sum": 4160, "launch__waves_per_multiprocessor": 1.0, **cycles}
+    )
+    assert [step["node"] for step in path][:4] == ["ran", "long_enough", "fills_a_wave", "sms_work"]
+    assert (row["verdict"] == "overhead") is is_overhead
+
+
 def test_without_a_duration_utilisations_give_the_verdict() -> None:
     row, path = diagnosed({MEMORY: 90.0, COMPUTE: 10.0})
     assert row["verdict"] == "memory"

@@ -1,4 +1,4 @@
-"""By what machine code is recognised: code that is put together by hand, with and without addresses in it."""
+"""What identifies machine code, and what a module's names say of it; images built by hand, with and without addresses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import ncuroof
 from ncuroof.ingest.code.elf import Image
 from ncuroof.ingest.code.modules import compiler_version
-from ncuroof.ingest.code.static_code import identity_of
+from ncuroof.ingest.code.static_code import has_reciprocals_alone, identity_of
 from tests.support.elf_image import elf_with
 from tests.support.lined import lined_report
 from tests.support.machine_code import ADD, EXIT, LOAD, STORE, branch, instruction
@@ -103,3 +103,18 @@ def test_a_kernel_of_the_document_has_its_code(tmp_path: Path) -> None:
     assert known is not None
     document = ncuroof.read(path).analyse().to_dict()
     assert [kernel["code"] for kernel in document["kernels"]] == [{"sha256": known.sha256, "n_instructions": 4}, None]
+
+
+@pytest.mark.parametrize(
+    ("names", "alone"),
+    [
+        ((b"__cuda_sm20_dblrcp_rn_slowpath_v3", b"__cuda_sm20_div_s64"), True),  # the division is one of integers
+        ((b"__cuda_sm20_dblrcp_rn_slowpath_v3", b"__cuda_sm20_div_rn_f64_full"), False),
+        ((b"__cuda_sm20_dblrcp_rn_slowpath_v3", b"$__internal_0_$__cuda_sm20_div_f64_slowpath_v2"), False),
+        ((b"__cuda_sm20_div_rn_f64_full",), False),
+        ((), False),
+    ],
+)
+def test_a_module_says_by_its_functions_whether_it_divides(names: tuple[bytes, ...], *, alone: bool) -> None:
+    image = Image(elf_with({".strtab": b"\0".join((b"", *names, b""))}))
+    assert has_reciprocals_alone(image) is alone

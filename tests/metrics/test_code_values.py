@@ -284,6 +284,15 @@ def test_the_code_says_how_much_of_the_arithmetic_is_of_a_kind(
     assert found["arithmetic.fp64_division_frac"].to_list() == [None, pytest.approx(division_frac)]
 
 
+@pytest.mark.parametrize(("alone", "division_frac"), [(True, 16 / 160), (False, 32 / 160), (None, 32 / 160)])
+def test_reciprocals_are_no_divisions_where_the_module_divides_nowhere(
+    alone: bool | None, division_frac: float
+) -> None:
+    operations = NO_ARITHMETIC | {"dfma": 160, "rcp64h": 2, "rsq64h": 2}
+    report = with_code(raw_report({}, {}), operations=(None, operations), has_reciprocals_alone=(None, alone))
+    assert measure([report]).kernels["arithmetic.fp64_division_frac"].to_list() == [None, pytest.approx(division_frac)]
+
+
 @pytest.mark.parametrize(
     ("operations", "loads", "conversions"),
     [

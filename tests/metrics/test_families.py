@@ -129,7 +129,7 @@ NAMES = {
     "reference_check": [
         "void ReferenceGemm_kernel(int, int, int, float, const float *, int)",
         "void cutlass::reference::device::kernel::GemmComplex<cutlass::complex<float>>(T1)",
-        "verify_kernel(float *)",
+        "reference_attention_kernel(float *, const float *)",
     ],
     "cutlass": [
         "void cutlass::Kernel2<cutlass_tensorop_bf16_s16816gemm_relu_bf16_128x128_32x4_tn_align8>(T1::Params)",

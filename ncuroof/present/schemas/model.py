@@ -128,7 +128,7 @@ class CriticalEntry(TypedDict):
     machine: Annotated[str, "id of the data sheet"]
     dtype: Annotated[str, "type of the operands"]
     size: Annotated[str, "size that has several values"]
-    value: Annotated[int | None, "value from which compute bounds; null where there is none, or it is unknown"]
+    value: Annotated[int | None, "smallest value from which compute bounds, or null if no value does or it is unknown"]
     of_large: Annotated[float | None, "the same in the limit of infinitely large other sizes"]
     lacks: Annotated[
         str | None,
